@@ -34,6 +34,7 @@ type Circuits struct {
 	breakers  map[string]*Breaker
 	unwritten map[*Breaker]struct{} // what the store does not know
 	gone      map[string]string     // keys of what was removed and the store still has, and their names
+	writing   bool                  // the store is being told
 	read      time.Time
 }
 

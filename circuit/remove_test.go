@@ -116,3 +116,29 @@ func TestAMarkThatIsGoneIsWrittenAgain(t *testing.T) {
 		}
 	})
 }
+
+// Without breakers the store is looked at rarely. A mark whose deletion takes long and fails is deleted soon all the same.
+func TestADeletionThatFailsLateIsRepeatedSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		n := newNode(t, s, "a").run()
+		n.calls(2, failed)
+		pass(time.Second)
+		n.view.setFault(func(op string) (bool, time.Duration, error) {
+			if op == "delete" {
+				return false, time.Minute, errors.New("too late")
+			}
+			return false, 0, nil
+		})
+		n.Remove(name)
+		for n.view.calls("delete") == 0 {
+			pass(10 * time.Millisecond)
+		}
+		pass(time.Second) // the deletion is under way
+		n.view.setFault(nil)
+		pass(5 * time.Second)
+		if got := s.keys(); got != "" {
+			t.Errorf("there is %q after %d deletions", got, n.view.calls("delete"))
+		}
+	})
+}

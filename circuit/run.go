@@ -15,6 +15,8 @@ const (
 	maxEvents = 1024
 	// writers is how many marks are written at the same time.
 	writers = 4
+	// idlePoll is how often poll looks for something to do while there are no breakers. A new breaker wakes it.
+	idlePoll = 30 * time.Second
 )
 
 // Run keeps the breakers of all nodes in step, and calls Observe, until ctx ends. Without
@@ -28,7 +30,7 @@ func (c *Circuits) Run(ctx context.Context) error {
 	return nil
 }
 
-// poll reads the store, and notices overrides that have expired.
+// poll reads the store while there are breakers, and notices overrides that have expired.
 func (c *Circuits) poll(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -39,16 +41,30 @@ func (c *Circuits) poll(ctx context.Context) {
 		case <-timer.C:
 		case <-c.nudge:
 		}
-		_ = c.Sync(ctx) // counted and logged there
+		all := c.all()
+		if !c.idle() {
+			_ = c.Sync(ctx) // counted and logged there
+		}
 		now := time.Now()
-		for _, b := range c.all() {
+		for _, b := range all {
 			b.mu.Lock()
 			b.look(now, false)
 			b.mu.Unlock()
 		}
+		every := c.config.Poll
+		if c.idle() {
+			every = max(every, idlePoll)
+		}
 		// Jittered, so that nodes that started together do not read together.
-		timer.Reset(c.config.Poll - rand.N(c.config.Poll/5))
+		timer.Reset(every - rand.N(every/5))
 	}
+}
+
+// idle reports whether there are no breakers and nothing to tell the store.
+func (c *Circuits) idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.breakers)+len(c.unwritten)+len(c.gone) == 0 && !c.writing
 }
 
 // writeMarks tells the store what it does not know. After a failure it waits until
@@ -84,6 +100,7 @@ func (c *Circuits) writeAll(ctx context.Context) {
 	}
 	clear(c.unwritten)
 	clear(c.gone)
+	c.writing = true
 	c.mu.Unlock()
 
 	round, stop := context.WithCancel(ctx)
@@ -108,6 +125,9 @@ func (c *Circuits) writeAll(ctx context.Context) {
 		})
 	}
 	all.Wait()
+	c.mu.Lock()
+	c.writing = false
+	c.mu.Unlock()
 }
 
 func (c *Circuits) runOp(ctx context.Context, e storeOp) error {

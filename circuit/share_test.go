@@ -340,3 +340,22 @@ func TestManyBreakers(t *testing.T) {
 		}
 	})
 }
+
+func TestTheStoreIsReadOnlyWhileThereAreBreakers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, newShelf(), "a").run()
+		n.Remove(name)
+		pass(5 * time.Second)
+		reads := 0
+		n.view.setFault(func(op string) (bool, time.Duration, error) { reads++; return false, 0, nil })
+		pass(time.Minute)
+		if reads > 0 {
+			t.Errorf("without breakers, the store was asked %d times in a minute", reads)
+		}
+		n.breaker("another", quick)
+		pass(time.Second)
+		if reads == 0 {
+			t.Error("a new breaker does not learn what other nodes know")
+		}
+	})
+}

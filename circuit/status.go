@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/policy/breaker"
 )
@@ -45,10 +46,7 @@ type Stats struct {
 func (c *Circuits) List() []Status {
 	now := time.Now()
 	all := c.all()
-	list := make([]Status, 0, len(all))
-	for _, b := range all {
-		list = append(list, b.status(now))
-	}
+	list := each.Of(all, func(b *Breaker) Status { return b.status(now) })
 	sorted.Func(list, func(x, y Status) int { return strings.Compare(x.Name, y.Name) })
 	return list
 }

@@ -15,7 +15,7 @@ const cMaxFrames = 256
 // cFrame reads one line of a native stack, whoever printed it.
 func cFrame(l string) (Frame, bool) {
 	t := strings.TrimSpace(l)
-	t = strings.TrimPrefix(t, "* ")
+	t = strings.TrimPrefix(strings.TrimPrefix(t, "* "), "frame ") // lldb's
 	if len(t) < 3 {
 		return Frame{}, false
 	}
@@ -33,10 +33,11 @@ func cFrame(l string) (Frame, bool) {
 // cNumbered reads what follows "#" in the stacks of sanitizers, gdb and LLVM.
 func cNumbered(t string) (Frame, bool) {
 	d := countDigits(t)
-	if d == 0 || d > 4 || d == len(t) || t[d] != ' ' {
+	if d == 0 || d > 4 || d == len(t) || t[d] != ' ' && t[d] != ':' {
 		return Frame{}, false
 	}
-	rest := strings.TrimSpace(t[d:])
+	rest := strings.TrimSpace(t[d+1:])
+	rest = strings.Replace(rest, "pc ", "0x", 1) // Android's
 	address := strings.HasPrefix(rest, "0x")
 	if address {
 		_, after, ok := strings.Cut(rest, " ")
@@ -49,6 +50,9 @@ func cNumbered(t string) (Frame, bool) {
 		return Frame{Function: rest}, true
 	}
 	name := strings.TrimPrefix(rest, "in ")
+	if _, behind, ok := strings.Cut(name, "`"); ok && address { // lldb's module
+		name = behind
+	}
 	if f, ok := cDebugger(name); ok {
 		return f, true
 	}
@@ -100,6 +104,9 @@ func cSymbolizer(rest string) Frame {
 	if strings.HasSuffix(rest, ")") {
 		open := strings.LastIndex(rest, "(")
 		inner := rest[open+1 : len(rest)-1]
+		if plus := strings.LastIndexByte(inner, '+'); open > 1 && rest[0] == '/' && plus > 0 && allDigits(inner[plus+1:]) { // /lib.so (f+12)
+			return Frame{Function: demangle(inner[:plus]), Module: strings.TrimSpace(rest[:open])}
+		}
 		if plus := strings.LastIndex(inner, "+0x"); plus > 0 && open >= 0 {
 			name := strings.TrimSpace(rest[:open])
 			f := Frame{Function: name, Module: cArch(inner[:plus])}

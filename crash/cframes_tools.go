@@ -96,6 +96,14 @@ func cDigitFirst(t string) (Frame, bool) {
 		f.Function, _, _ = strings.Cut(f.Function, " + ")
 		return f, ok
 	}
+	if module, after, ok := strings.Cut(rest, " 0x"); ok && strings.Contains(after, " + ") { // a Mac's: module, address, name + offset
+		_, name, _ := strings.Cut(after, " ")
+		name, offset, _ := strings.Cut(name, " + ")
+		if strings.HasPrefix(name, "0x") { // no symbols: from where the module was loaded
+			name = "+0x" + offset
+		}
+		return Frame{Module: strings.TrimSpace(module), Function: name}, true
+	}
 	fields := strings.Fields(rest)
 	if len(fields) == 3 && fields[1] == "+" && strings.HasPrefix(fields[2], "0x") {
 		return Frame{Module: fields[0], Function: "+" + fields[2]}, true

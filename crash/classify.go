@@ -110,6 +110,7 @@ var phrases = []phrase{
 	{"too many connections", bezoar.Throttled},
 	{"too many clients already", bezoar.Throttled},
 	{"throttlingexception", bezoar.Throttled},
+	{"task timed out after", bezoar.Timeout}, // Lambda's
 	{"tls handshake timeout", bezoar.Transient},
 	{"connection timed out", bezoar.Transient},
 	{"etimedout", bezoar.Transient},
@@ -129,6 +130,7 @@ var phrases = []phrase{
 	{"oomkilled", bezoar.OOM},
 	{"std::bad_alloc", bezoar.OOM},
 	{"segmentation fault", bezoar.Crash},
+	{"overflowed its stack", bezoar.Crash},
 	{"illegal instruction", bezoar.Crash},
 	{"bus error", bezoar.Crash},
 	{"zend_mm_heap corrupted", bezoar.Crash},

@@ -153,6 +153,11 @@ func levelIn(s string) level {
 		if lv := levelOf(w); lv != unsaid {
 			return lv
 		}
+		for part := range strings.SplitSeq(w, ":") { // Chromium's pid:date:ERROR:file.cc(12)
+			if lv := levelOf(part); lv > calm && strings.HasSuffix(w, ")") {
+				return lv
+			}
+		}
 	}
 	return unsaid
 }

@@ -135,7 +135,7 @@ func netKind(e exception) string {
 // netWraps reports types that only carry their cause.
 func netWraps(typ string) bool {
 	switch typ[strings.LastIndexByte(typ, '.')+1:] {
-	case "AggregateException", "TargetInvocationException", "TypeInitializationException", "ReflectionTypeLoadException", "XamlParseException", "DependencyResolutionException":
+	case "AggregateException", "DbUpdateException", "TargetInvocationException", "TypeInitializationException", "ReflectionTypeLoadException", "XamlParseException", "DependencyResolutionException":
 		return true
 	}
 	return false

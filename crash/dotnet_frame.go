@@ -134,7 +134,7 @@ func netFile(s string) (string, int) {
 	if k := strings.Index(s, " in "); k > 0 {
 		s = s[k:] // Mono's offset, Demystifier's lambda
 	}
-	s = strings.TrimRight(s, " .\r\t")
+	s = strings.TrimRight(strings.TrimSuffix(strings.TrimRight(s, " \r\t"), "<---"), " .\r\t") // Mono's end of an inner exception
 	n := len(s)
 	for n > 0 && s[n-1] >= '0' && s[n-1] <= '9' {
 		n--

@@ -33,7 +33,8 @@ func epilogueWords() []string {
 		"could not compile", "aborting due to", "elifecycle", "command failed", "lifecycle script", "[help 1]", "job execution failed", "test run failed",
 		"execution of an external program failed", "terminated by unhandled exception", "error termination", "emergency stop", "marking task as failed", "script returned",
 		"re-run maven", "full stack trace of the errors", "for more information about", "errors occurred!", "test failed, to rerun", "error: fatalerror", "test failed.  see above",
-		"recipe for target", "waiting for unfinished jobs", "leaving directory", "error executing command", "failed: (exit ", "unreachable=", "compiled with", "cwiki.apache.org", "terraform exited", "test failed",
+		"recipe for target", "waiting for unfinished jobs", "leaving directory", "error executing command", "failed: (exit ", "unreachable=", "compiled with", "cwiki.apache.org", "terraform exited", "test failed", "in --disable-debugger mode", "a memory error detector",
+		"the relevant error-causing widget", "(exit) an exception was raised",
 	}
 }
 

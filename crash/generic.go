@@ -55,7 +55,7 @@ func genericRead(lines []string, _ int) (t trace, next int, ok bool) {
 		if f := g.place(i); f.File == "" || genericLibrary(f) || epilogue(lines[i]) {
 			continue
 		}
-		for line = i; line > 0 && strings.TrimSpace(lines[line-1]) != "" && i-line < genericBelow && (g.place(line).File != "" || indentOf(lines[line]) != ""); {
+		for line = i; line > 0 && strings.TrimSpace(lines[line-1]) != "" && i-line < genericBelow && (g.place(line).File != "" || indentOf(lines[line]) != "" || !strings.Contains(lines[line], " ")); {
 			line--
 		}
 		e, ok = g.at(line)
@@ -87,6 +87,9 @@ func (g *genericReader) place(i int) Frame {
 	p.known = true
 	l := g.lines[i]
 	if p.Frame, p.from, p.end = placeIn(l); p.File != "" {
+		if app, _, ok := strings.Cut(strings.TrimLeft(l[:p.from], " ("), " "); ok && strings.HasSuffix(l[:p.from], ") ") { // Elixir's (app 1.2)
+			p.Module = app
+		}
 		return p.Frame
 	}
 	s := strings.TrimLeft(l, " ")
@@ -165,10 +168,10 @@ func (g *genericReader) at(i int) (exception, bool) {
 // nearest first.
 func (g *genericReader) below(i int) (out []Frame) {
 	for j := i + 1; j < len(g.lines) && j <= i+genericBelow; j++ {
-		if outer := indentOf(g.lines[j]) == ""; outer && g.headline(j) {
+		if outer := indentOf(g.lines[j]) == ""; outer && g.headline(j) && !introduces(g.lines[j]) {
 			break
 		}
-		if f := g.place(j); f.File != "" && !epilogue(g.lines[j]) {
+		if f := g.place(j); f.File != "" && !epilogue(g.lines[j]) && !(epilogue(g.lines[j-1]) && strings.HasSuffix(strings.TrimSpace(g.lines[j-1]), ":")) {
 			out = append(out, f)
 		}
 	}
@@ -203,12 +206,15 @@ func (g *genericReader) own(list []Frame) (Frame, bool) {
 // genericLibrary knows the folders that languages install their own code in, and
 // the files of Erlang's, which are named without one.
 func genericLibrary(f Frame) bool {
-	if listed(" gen_server.erl gen_statem.erl gen_event.erl gen.erl proc_lib.erl supervisor.erl application_master.erl erl_eval.erl lists.erl maps.erl timer.erl ", f.File) {
+	if strings.HasPrefix(f.Function, "Stdlib") || listed(" elixir stdlib kernel logger ex_unit mix phoenix phoenix_live_view plug plug_cowboy cowboy bandit ecto ecto_sql db_connection postgrex oban telemetry absinthe ", f.Module) {
+		return true
+	}
+	if listed(" gen_server.erl gen_statem.erl gen_event.erl gen.erl proc_lib.erl supervisor.erl application_master.erl erl_eval.erl lists.erl maps.erl timer.erl vg_replace_strmem.c vg_replace_malloc.c ", f.File) {
 		return true
 	}
 	return spoken(slashed("/"+f.File),
 		"/usr/lib", "/usr/share/", "/usr/include/", "/lib/std/", "/lib/pure/", "/toolchains/", "/libraries/", "/crystal/src/", "/collects/", "/ice-9/",
-		"/.cache/", "/.cargo/", "/.stack/", "/.cabal/", "/.julia/", "/.opam/", "/node_modules/", "/site-packages/", "/buildbot/", "/buildworker/", "/cache/build/", "/dist-packages/", "/vendor/", "/deps/", "/sysdeps/", "/csu/",
+		"/.cache/", "/.cargo/", "/.stack/", "/.cabal/", "/.julia/", "/.opam/", "/node_modules/", "/site-packages/", "/buildbot/", "/buildworker/", "/cache/build/", "/dist-packages/", "/vendor/", "/deps/", "/PackageCache/", "/go/src/runtime/", "/go/src/net/", "/pkg/mod/", "/sysdeps/", "/csu/",
 	)
 }
 

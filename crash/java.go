@@ -85,6 +85,9 @@ func javaHeader(s string) (typ, message string, ok bool) {
 		return "", "", false
 	}
 	last := typ[strings.LastIndexByte(typ, '.')+1:]
+	if last == "JavaProxyThrowable" && strings.HasPrefix(rest, ": ") {
+		return "", "", false // .NET's on Android
+	}
 	if k := strings.LastIndexByte(last, '$'); k >= 0 && k+1 < len(last) {
 		last = last[k+1:]
 	}
@@ -132,8 +135,8 @@ func javaThrowable(typ string) bool {
 func javaWithin(l string) (typ, message string, ok bool) {
 	s := strings.TrimLeft(l, " \t>*|#")
 	if rest, found := strings.CutPrefix(s, "Exception in thread "); found {
-		if rest = javaThread(rest); rest != "" {
-			s = rest
+		if s = javaThread(rest); s == "" {
+			return "", "", false // Python's, whose traceback is below
 		}
 	}
 	for _, p := range []string{"Caused by: ", "Wrapped by: ", "Uncaught exception: "} {
@@ -192,7 +195,7 @@ func javaThread(s string) string {
 // javaVague are the types whose cause is told by a code, where there is one.
 func javaVague(typ string) bool {
 	switch typ[strings.LastIndexByte(typ, '.')+1:] {
-	case "Exception", "RuntimeException", "Error", "IOException", "SQLException", "IllegalStateException", "Throwable":
+	case "Exception", "RuntimeException", "Error", "IOException", "SQLException", "IllegalStateException", "Throwable", "JavascriptException":
 		return true
 	}
 	return false

@@ -194,6 +194,9 @@ func (r *javaReader) goesOn() bool {
 	if k >= len(r.lines) {
 		return false
 	}
+	if strings.TrimSpace(r.lines[r.at]) == "" && strings.TrimSpace(r.lines[k]) == "Driver stacktrace:" && k+1 < len(r.lines) { // Spark's
+		k++
+	}
 	if _, n := unwrap(r.lines, k, javaFrame); n > 0 {
 		return strings.TrimSpace(r.lines[r.at]) == "" || r.own > 0 && !strings.HasPrefix(r.lines[r.at], "-- ")
 	}

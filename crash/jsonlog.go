@@ -1,10 +1,12 @@
 package crash
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -60,6 +62,9 @@ func unfoldLine(l string, lv level) ([]string, level) {
 	}
 	if end := lineEnd(l); end != "" {
 		in := unescape(l, end)
+		if at := strings.LastIndex(in[0], `="goroutine `); at > 0 { // a stack among the pairs of a line
+			in = append([]string{in[0][:at], in[0][at+2:]}, in[1:]...)
+		}
 		if first := strings.TrimLeft(in[0], " "); strings.HasPrefix(first, `"`) { // a string, or a field of an object with lines
 			return broken(first + l[strings.Index(l, end):]), unsaid
 		}
@@ -101,14 +106,14 @@ func (t *text) pretty() {
 	out := t.lines[:0] // never longer than what has been read
 	for i := 0; i < len(t.lines); i++ {
 		l := t.lines[i]
-		if l == "{" {
+		if before, ok := strings.CutSuffix(l, "{"); ok && (before == "" || before[len(before)-1] == ' ' || before[len(before)-1] == '\t') {
 			end := slices.Index(t.lines[i:min(len(t.lines), i+1000)], "}")
 			if end < 0 {
-				out = append(out, t.lines[i:]...)
-				break
+				out = append(out, l)
+				continue
 			}
 			if one := "{" + strings.TrimSpace(strings.Join(t.lines[i+1:i+end+1], " ")); foldedJSON(one) && json.Valid([]byte(one)) {
-				l = one
+				l = before + one
 				i += end
 			}
 		}
@@ -221,6 +226,8 @@ func blank(v any) bool {
 type entry struct {
 	level, message, stack, typ, problem, panic string
 	whole                                      bool // the stack is the whole failure: the message only introduces it
+	reason                                     *entry
+	place                                      string
 }
 
 // take gathers the known fields of m, whichever library named them.
@@ -240,16 +247,17 @@ func (e *entry) take(m map[string]any, depth int) {
 				case string:
 					frames = append(frames, f)
 				case map[string]any:
-					if f["filename"] != nil && f["lineno"] != nil {
-						frames = append(frames, fmt.Sprintf("  File \"%v\", line %v, in %v", f["filename"], f["lineno"], f["name"]))
-					} else if at := javaObject(f); at != "" {
+					if at := frameObject(f); at != "" {
 						frames = append(frames, at)
 					} else {
 						e.nested(key, f, depth)
 					}
 				}
 			}
-			if key == "stack" || key == "stacktrace" || key == "backtrace" || key == "trace" || key == "frames" {
+			if key == "exception" && len(frames) == 2 && isScopedType(frames[0]) { // Rails'
+				e.typ, e.problem = frames[0], frames[1]
+			}
+			if listed(" stack stacktrace stack_trace extendedstacktrace backtrace trace frames ", key) {
 				e.field("stack", strings.Join(frames, "\n"), depth)
 			}
 		case map[string]any:
@@ -258,27 +266,53 @@ func (e *entry) take(m map[string]any, depth int) {
 	}
 }
 
-// javaObject is the frame that an object with class, method and line stands for, as
-// JBoss' and Quarkus' logs list them; "" for other objects.
-func javaObject(f map[string]any) string {
-	class, _ := f["class"].(string)
-	method, _ := f["method"].(string)
-	if class == "" || method == "" {
+// frameObject is the frame that an object stands for, as logs and pages list them,
+// in the form of its language; "" for other objects.
+func frameObject(f map[string]any) string {
+	get := func(keys ...string) string {
+		for _, k := range keys {
+			switch v := f[k].(type) {
+			case string:
+				return v
+			case float64:
+				return strconv.Itoa(int(v))
+			}
+		}
 		return ""
 	}
-	line, ok := f["line"].(float64)
-	if !ok {
-		return "\tat " + class + "." + method + "(Unknown Source)"
+	file, line, class := get("filename", "fileName", "file", "source"), get("lineno", "lineNumber", "line"), get("class", "className", "declaringClass")
+	function := get("name", "func", "function", "method", "methodName")
+	switch outer, _, _ := strings.Cut(lastSegment(class, "."), "$"); {
+	case function == "":
+		return ""
+	case strings.HasSuffix(file, ".php"):
+		return fmt.Sprintf("#0 %s(%s): %s()", file, line, class+get("type")+function)
+	case class != "" && line == "":
+		return "\tat " + class + "." + function + "(Unknown Source)"
+	case class != "":
+		return fmt.Sprintf("\tat %s.%s(%s:%s)", class, function, cmp.Or(file, outer+".java"), line)
+	case file == "" || line == "":
+		return ""
+	case f["lineno"] != nil:
+		return fmt.Sprintf("  File \"%s\", line %s, in %s", file, line, function)
 	}
-	file, _, _ := strings.Cut(lastSegment(class, "."), "$")
-	return fmt.Sprintf("\tat %s.%s(%s.java:%.0f)", class, method, file, line)
+	if endsWith(file, ".go", ".s") {
+		return fmt.Sprintf("%s\n\t%s:%s", function, file, line)
+	}
+	return fmt.Sprintf("    at %s (%s:%s)", function, file, line)
 }
 
 func (e *entry) nested(key string, m map[string]any, depth int) {
 	switch key {
-	case "error", "err", "exception", "error_detail", "cause", "fields", "data", "context", "exc", "extra", "attributes", "log", "payload", "jsonpayload", "record":
+	case "error", "err", "exception", "error_detail", "cause", "fields", "data", "context", "exc", "extra", "attributes", "log", "payload", "jsonpayload", "record", "thrown":
 		if depth < 3 {
 			e.take(m, depth+1)
+		}
+	case "source": // where slog was called
+		e.place = frameObject(m)
+	case "reason": // why a promise was rejected: the rest tells of the rejection
+		if e.reason = new(entry); depth < 3 {
+			e.reason.take(m, depth+1)
 		}
 	}
 }
@@ -289,18 +323,22 @@ func (e *entry) field(key, v string, depth int) {
 		if len(v) > len(e.stack) {
 			e.stack = v
 		}
-	case "msg", "message", "textpayload", "event", "@message", "@m":
+	case "msg", "message", "textpayload", "event", "@message", "@m", "stderr", "module_stderr":
 		if strings.Count(v, "\n") > 2 && len(v) > len(e.stack) {
 			e.stack = v
 		}
-		if depth == 0 {
+		switch {
+		case strings.HasSuffix(key, "stderr"): // Ansible's
+		case depth == 0:
 			e.message = v
-		} else {
+		default:
 			e.problem = v
 		}
 	case "exception", "error", "err", "@x", "errormessage", "exc_value":
 		if strings.Count(v, "\n") > 1 && len(v) > len(e.stack) {
 			e.stack, e.whole = v, true
+		} else if key == "exception" && identLen(v) == len(v) && isFailureName(v) {
+			e.typ, e.problem = v, cmp.Or(e.problem, e.message) // Laravel's page
 		} else {
 			e.problem = v
 		}
@@ -318,13 +356,16 @@ func (e *entry) field(key, v string, depth int) {
 // lines puts the entry as a program without structured logs would have
 // printed it: message, then type and message of the failure, then its stack.
 func (e *entry) lines() []string {
+	if e.reason != nil && e.reason.stack != "" {
+		return e.reason.lines()
+	}
 	var out []string
 	if e.message != "" && e.message != e.stack && !e.whole {
 		out = append(out, strings.Split(e.message, "\n")...)
 	}
 	if e.stack == "" {
 		if said := e.said(); said != "" {
-			return strings.Split(said, "\n")
+			return strings.Split(strings.TrimRight(said+"\n"+e.place, "\n"), "\n")
 		}
 		return nil
 	}

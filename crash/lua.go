@@ -89,7 +89,7 @@ func luaLibrary(f Frame) bool {
 func luaCanonical(f Frame) Frame {
 	_, f.File = splitBase(strings.ReplaceAll(f.File, `\`, "/"))
 	if name, ok := between(f.Function, "'", "'"); ok {
-		f.Function = lastSegment(name, ".:")
+		f.Function = strings.Trim(lastSegment(name, ".:"), "?") // "": the words tell
 	} else if strings.Contains(f.Function, "<") {
 		f.Function = "<function>"
 	}

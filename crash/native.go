@@ -13,7 +13,7 @@ func native() language {
 		name:      "native",
 		begins:    nativeBegins,
 		signs:     nativeSigns,
-		starts:    "#*=tlPTfdmcrsEUSARCB/.[0i \t",
+		starts:    "#*=tlPTfdmcrsEFUSARCB/.[0i \t",
 		read:      nativeRead,
 		library:   cLibrary,
 		ignore:    cIgnore,
@@ -27,7 +27,7 @@ func nativeBegins(l string) bool {
 		return false
 	}
 	switch l[0] {
-	case '#', '*', '=', 't', 'l', 'P', 'T', 'f', 'd', 'm', 'c', 'r', 's', 'E', 'U', 'S', 'A', 'R', 'C', 'B', '/', '.', '[', '0', 'i':
+	case '#', '*', '=', 't', 'l', 'P', 'T', 'f', 'd', 'm', 'c', 'r', 's', 'E', 'F', 'U', 'S', 'A', 'R', 'C', 'B', '/', '.', '[', '0', 'i':
 		if _, ok := nativeHead(l); ok || nativeFrameBegins(l) {
 			return true
 		}
@@ -51,11 +51,11 @@ func nativeFrameBegins(t string) bool {
 	}
 	switch {
 	case t[0] == '#' && t[1] >= '0' && t[1] <= '9':
-		return strings.Contains(t[:min(len(t), 9)], " 0x") || strings.Contains(t, ") at ") || strings.Contains(t, ") from ")
+		return spoken(t[:min(len(t), 9)], " 0x", " pc ") || strings.Contains(t, ") at ") || strings.Contains(t, ") from ")
 	case t[0] == '@':
 		return strings.HasPrefix(strings.TrimLeft(t[1:], " "), "0x")
 	case t[0] == '0':
-		return strings.HasPrefix(t, "0# ") || t[1] == ' ' && strings.Contains(t, " 0x0")
+		return strings.HasPrefix(t, "0# ") || t[1] == ' ' && strings.Contains(t, " 0x") && (strings.Contains(t, " 0x0") || strings.Contains(t, " + "))
 	case strings.HasSuffix(t, "]"):
 		return strings.Contains(t, "[0x")
 	}
@@ -80,7 +80,13 @@ func nativeRead(lines []string, i int) (trace, int, bool) {
 	t := trace{fatal: true}
 	next := i + 1
 	gap := nativeGap
-	var stopped []Frame  // where a debugger says it stopped, for want of a stack
+	var stopped []Frame                                                                                            // where a debugger says it stopped, for want of a stack
+	for j := next; j < min(len(lines), next+5*nativeGap) && strings.HasPrefix(lines[i], "Exception Type: "); j++ { // a Mac's report lists all threads
+		if strings.HasPrefix(lines[j], "Thread ") && strings.Contains(lines[j], " Crashed:") {
+			next = j + 1
+			break
+		}
+	}
 	asserted := e.frames // where an assertion says it stands: better than what a debugger shows
 	for j := next; j < min(len(lines), next+gap); j++ {
 		l := lines[j]
@@ -169,7 +175,7 @@ func nativeBare(lines []string, i int) (trace, int, bool) {
 		return trace{}, i, false
 	}
 	e := exception{typ: nativeRaisedBy(frames), frames: frames}
-	for j := i - 1; j >= max(0, i-6); j-- {
+	for j := i - 1; j >= max(0, i-16); j-- {
 		if s := nativeSignal(lines[j]); s != "" {
 			e.typ, e.message = s, strings.TrimSpace(lines[j])
 			break
@@ -245,6 +251,8 @@ func nativeSignal(l string) string {
 		{"SIGINT", "SIGINT"},
 		{"egmentation fault", "SIGSEGV"},
 		{"egmentation violation", "SIGSEGV"},
+		{"egmentation Fault", "SIGSEGV"},
+		{"signal: 11", "SIGSEGV"},
 		{"signal 11", "SIGSEGV"},
 		{"signal 6", "SIGABRT"},
 		{"signal 8", "SIGFPE"},

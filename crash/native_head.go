@@ -224,6 +224,11 @@ func nativeRaised(l string) (exception, bool) {
 			return exception{typ: s, message: t}, true
 		}
 	}
+	if _, signal, ok := strings.Cut(t, "ignal "); ok && len(t)-len(signal) == len("signal ") { // Android's: signal 11 (SIGSEGV), code 1
+		if s := nativeSignal(signal); s != "" && strings.Contains(signal, " ("+s+"), code ") {
+			return exception{typ: s, message: t}, true
+		}
+	}
 	if strings.HasPrefix(t, "*** ") {
 		if strings.HasPrefix(t, "*** Aborted at ") || strings.Contains(t, "Process received signal") || strings.HasPrefix(t, "*** Check failure stack trace") {
 			return exception{typ: "signal", message: t}, true

@@ -7,7 +7,7 @@ import (
 
 // nativeStackBegins reports the first line of a stack below a head.
 func nativeStackBegins(l string) bool {
-	t := strings.TrimLeft(l, " \t")
+	t := strings.TrimPrefix(strings.TrimPrefix(strings.TrimLeft(l, " \t"), "* "), "frame ") // lldb's
 	if nativeFrameBegins(t) {
 		return true
 	}

@@ -39,7 +39,7 @@ func nodeBegins(l string) bool {
 			return true
 		}
 	}
-	return strings.HasSuffix(s, " {") && strings.Contains(s, "rror") // Error: message {, then its properties
+	return strings.Contains(s, "@http") || strings.HasSuffix(s, " {") && strings.Contains(s, "rror") // Error: message {, then its properties
 }
 
 func nodeRead(lines []string, i int) (trace, int, bool) {

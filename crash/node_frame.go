@@ -7,7 +7,7 @@ import "strings"
 func nodeFrame(l string) (Frame, bool) {
 	s, ok := afterAt(l)
 	if !ok {
-		return Frame{}, false
+		return nodeBrowser(strings.TrimSpace(l))
 	}
 	s = strings.TrimRight(s, " \t\r{,")
 	s = strings.TrimPrefix(s, "async ")
@@ -29,6 +29,16 @@ func nodeFrame(l string) (Frame, bool) {
 		return Frame{}, false
 	}
 	return Frame{File: file, Line: line}, true
+}
+
+// nodeBrowser reads Firefox' and Safari's frames: price@https://shop/cart.js:3:9.
+func nodeBrowser(s string) (Frame, bool) {
+	function, place, ok := strings.Cut(s, "@")
+	if !ok || strings.Contains(s, " ") || !strings.Contains(place, "://") {
+		return Frame{}, false
+	}
+	file, line, ok := nodePlace(place)
+	return Frame{File: file, Line: line, Function: function}, ok && line > 0
 }
 
 // nodePlace splits file:line:column.

@@ -56,7 +56,7 @@ func (r *nodeReader) begin() bool {
 		return r.start(e)
 	}
 	e, ok := nodeHeader(l)
-	if !ok || !nodeThrown(e.typ) {
+	if !ok || !nodeThrown(e.typ) || e.typ == "Exception" && e.message == "" {
 		return false
 	}
 	r.fatal = strings.HasPrefix(l, "Uncaught ")

@@ -77,7 +77,9 @@ func phpHeader(s string) (e exception, f Frame, ok bool) {
 		return e, f, true
 	}
 	if typ, msg, is := strings.Cut(s, ":"); is && (phpType(typ) || thrown && phpConstant(typ)) && (e.typ == "" || strings.HasPrefix(msg, " ") || msg == "") {
-		e.typ, s = typ, strings.Trim(strings.TrimSpace(msg), `"`)
+		if e.typ, s = typ, strings.TrimSpace(msg); strings.HasSuffix(s, `"`) { // Symfony's quote the whole
+			s = strings.Trim(s, `"`)
+		}
 	} else if e.typ == "Fatal error" && phpType(s) && placed && s != "" {
 		e.typ, s = s, ""
 	}

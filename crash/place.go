@@ -10,6 +10,7 @@ func placeIn(l string) (f Frame, from, end int) {
 	if !mayPlace(l) {
 		return Frame{}, 0, 0
 	}
+	l = strings.ReplaceAll(l, "/…/", "/.../") // Flutter's; the three dots are as long
 	for i := 0; i < len(l); {
 		if !isPathByte(l[i]) {
 			i++
@@ -33,7 +34,7 @@ func placeIn(l string) (f Frame, from, end int) {
 // mayPlace is the quick look at a line: most have no number where a line's is.
 func mayPlace(l string) bool {
 	for i := 1; i < len(l); i++ {
-		if c := l[i-1]; l[i] >= '0' && l[i] <= '9' && (c == ':' || c == '(' || c == '[') {
+		if c := l[i-1]; l[i] >= '0' && l[i] <= '9' && (c == ':' || c == '(' || c == '[' || c == ' ' && i > 1 && l[i-2] == ' ') {
 			return true
 		}
 	}
@@ -68,7 +69,7 @@ func lineBehind(rest string) (line, n int) {
 		d := countDigits(n)
 		return atoi(n[:d]), len(rest) - len(n) + d
 	}
-	s := strings.TrimLeft(rest, "\"', :")
+	s := strings.TrimLeft(strings.TrimPrefix(rest, `" (inlined)`), "\"', :")
 	skip := len(rest) - len(s)
 	if skip == 0 || s == "" || s[0] != 'l' && s[0] != 'o' && (s[0] < '0' || s[0] > '9') {
 		return 0, 0
@@ -87,7 +88,16 @@ func lineBehind(rest string) (line, n int) {
 
 // lineBefore reads the "line 33 of file " before a file.
 func lineBefore(s string) int {
-	s, ok := strings.CutSuffix(strings.TrimRight(s, `"' `), " of file")
+	if row := strings.TrimRight(s, " "); len(row)+2 <= len(s) { // a table's row: step_  33  a.f90
+		if name := strings.TrimRight(row, "0123456789"); strings.HasSuffix(name, "  ") {
+			return atoi(row[len(name):])
+		}
+	}
+	s, _ = strings.CutSuffix(strings.TrimRight(s, `"' `), " file")
+	if folder := strings.LastIndex(s, " ["); strings.HasSuffix(s, "]") && folder > 0 { // line 33 of [PROJECT_ROOT]/a.rb
+		s = s[:folder]
+	}
+	s, ok := strings.CutSuffix(s, " of")
 	if !ok {
 		return 0
 	}

@@ -23,7 +23,7 @@ func (t *text) lastWords() (message string, line int, ok bool) {
 			continue
 		}
 		said = max(said, i)
-		if (tells(l) || signalled(l) != "") && !isPrompt(l) {
+		if (tells(l) || signalled(l) != "") && !isPrompt(l) && !strings.HasPrefix(l[countDigits(l):], ": (") { // nor a frame of Lisp's
 			return t.words(i), i + 1, true
 		}
 		if t.levels[i] >= failed {
@@ -63,7 +63,7 @@ func unthreaded(l string) string {
 // tells reports a line that tells of an error.
 func tells(l string) bool {
 	l = strings.ToLower(l[:min(len(l), 300)])
-	for _, w := range [...]string{"error", "fatal", "exception", "panic", "failed", "failure", "cannot ", "could not", "unable to", "killed", "denied", "not found", "no such", "segmentation fault", "abort", "undefined", "unbound", "unhandled", ": *** ", "corrupted", "** (", "_clause,", "{badmatch,", "{undef,"} {
+	for _, w := range [...]string{"error", "fatal", "exception", "panic", "failed", "failure", "cannot ", "could not", "unable to", "killed", "denied", "not found", "no such", "segmentation fault", "abort", "undefined", "unbound", "unhandled", ": *** ", "corrupted", "** (", "_clause,", "{badmatch,", "{undef,", "invalid read of", "invalid write of"} {
 		at := strings.Index(l, w)
 		if at < 0 {
 			continue

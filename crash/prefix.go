@@ -63,12 +63,16 @@ func stripPrefix(l string) (rest string, lv level, more bool) {
 		timed = true
 		lv = max(lv, levelIn(inner))
 		rest = rest[n:]
+		if len(rest) > 4 && countDigits(rest) == 2 && (rest[2] == 'O' || rest[2] == 'E') && (rest[3] == ' ' || rest[3] == '+') { // GitLab's stream
+			rest = rest[4:]
+		}
 		if len(rest) >= 9 && (strings.HasPrefix(rest, "stdout ") || strings.HasPrefix(rest, "stderr ")) && (rest[7] == 'F' || rest[7] == 'P') && rest[8] == ' ' {
 			more = rest[7] == 'P'
 			rest = rest[9:]
 		}
 	}
 	if timed {
+		rest = rest[cloudColumn(rest):]
 		rest = rest[hostProcess(rest, l[0] >= 'A' && l[0] <= 'Z' || l[0] >= 'a' && l[0] <= 'z' || l[0] == '<'):]
 	} else if n := klog(rest); n > 0 {
 		lv = klogLevel(rest[0])
@@ -161,6 +165,25 @@ func podColumn(l string) int {
 		if end := strings.IndexByte(l, ']'); end > 0 && end < 200 {
 			return min(len(l), end+2)
 		}
+	}
+	return 0
+}
+
+// cloudColumn is what clouds put behind a time: CloudWatch's stream web/web/0f1e2d3c,
+// Fly's app[7f3c] ams, the pairs of a logger before its level.
+func cloudColumn(l string) int {
+	word, rest, ok := strings.Cut(l[:min(len(l), 120)], " ")
+	if !ok {
+		return 0
+	}
+	region, behind, _ := strings.Cut(rest, " ")
+	switch stream := lastSegment(word, "/]"); {
+	case len(stream) < len(word) && isHash(stream):
+		return len(word) + 1
+	case strings.HasSuffix(word, "]") && strings.Contains(word, "[") && len(region) == 3 && strings.HasPrefix(behind, "["):
+		return len(word) + 1 + len(region) + 1
+	case strings.IndexByte(word, '=') > 0 && strings.HasPrefix(rest, "[") && levelIn(rest[1:max(1, strings.IndexByte(rest, ']'))]) != unsaid:
+		return len(word) + 1
 	}
 	return 0
 }

@@ -57,6 +57,9 @@ func pyFrame(m string) pyPlace {
 		return pyColon(m[len("File "):])
 	case pyBeheaded(m):
 		return pyQuoted(m)
+	case strings.Contains(m, ".py in ") || strings.HasPrefix(m, "<ipython-input"): // IPython 7's, an arrow below shows the line
+		file, fn, ok := strings.Cut(m, " in ")
+		return pyPlace{Frame: Frame{File: file, Function: fn}, ok: ok && !strings.Contains(file, " ") && (strings.HasSuffix(fn, ")") || strings.HasPrefix(fn, "<")), inside: true}
 	}
 	return pyPlace{}
 }

@@ -237,7 +237,7 @@ func (r *pyReader) trace() trace {
 	}
 	last := t.chain[len(t.chain)-1]
 	switch lastSegment(last.typ, ".") {
-	case "KeyboardInterrupt", "SystemExit", "GeneratorExit":
+	case "KeyboardInterrupt", "SystemExit", "GeneratorExit", "ChildFailedError": // torchrun's tells of another process
 		t.fatal = false
 	}
 	return t

@@ -29,6 +29,9 @@ func (s *pyScan) line(lines []string, i *int) pyStep {
 		s.blank = true
 		return pySkips
 	}
+	if n := len(s.block.frames); n > 0 && s.block.frames[n-1].Line == 0 && strings.HasPrefix(m, "--") {
+		s.block.frames[n-1].Line, _, _ = leadingNumber(strings.TrimLeft(m, "-> "))
+	}
 	if p := s.frame(lines, i, m); p.ok {
 		if s.foreign(p.File) {
 			return pyStops

@@ -72,11 +72,23 @@ func (f *folder) line(l string) {
 			n := tokenLen(l[i:])
 			f.token(l[i : i+n])
 			i += n
+		case c == '<' && erlangPID(l[i:]) > 0:
+			f.put("<pid>")
+			i += erlangPID(l[i:])
 		default:
 			f.out.WriteByte(c)
 			i++
 		}
 	}
+}
+
+// erlangPID is the length of <0.137.0>.
+func erlangPID(s string) int {
+	end := strings.IndexByte(s[:min(len(s), 32)], '>')
+	if end < 6 || strings.Trim(s[1:end], "0123456789.") != "" || strings.Count(s[:end], ".") != 2 {
+		return 0
+	}
+	return end + 1
 }
 
 func isQuote(s string) bool {

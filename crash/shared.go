@@ -88,11 +88,14 @@ func openQuote(s string) bool { return strings.Count(s, `"`)%2 == 1 }
 func headWord(l string) int {
 	best := -1
 	for _, w := range [...]string{
-		"Traceback (most", "panic: ", "atal error: ", "FATAL ERROR: ", "goroutine ", "Unhandled ", "Uncaught ", "terminate called", "thread '", "** (", "PHP message: ",
+		"Traceback (most", "panic: ", "atal error: ", "FATAL ERROR: ", "goroutine ", "Unhandled ", "Uncaught ", "terminate called", "thread '", "** (", "PHP message: ", "*** *** ***", "WARNING: ThreadSanitizer", "==ERROR: ",
 	} {
 		if k := strings.Index(l, w); k >= 0 && (best < 0 || k < best) {
 			if best = k; w[0] == 'a' && k > 0 {
 				best-- // fatal error: and Fatal error:
+			}
+			if digits := strings.TrimRight(l[:k], "0123456789"); w == "==ERROR: " && strings.HasSuffix(digits, "==") {
+				best = len(digits) - len("==")
 			}
 		}
 	}
@@ -166,6 +169,9 @@ func headColumn(l string) int {
 		end := k + len(w)
 		for end < len(l) && isIdentByte(l[end]) {
 			end++
+		}
+		if in := strings.Index(l, ":in "); end < len(l) && l[end] == ')' && in > 0 { // Ruby's, which begins with the place
+			k, end = strings.LastIndexAny(l[:in], " \"")+1, len(l)
 		}
 		if end < len(l) && l[end] != ':' && !strings.HasPrefix(l[end:], " (") {
 			continue

@@ -45,7 +45,7 @@ func shellBegins(l string) bool {
 		return true
 	}
 	i := strings.Index(l, ": ")
-	return i > 0 && i < 200 && (strings.HasPrefix(l[i:], ": line ") || strings.HasPrefix(l[i:], ": Line ") || i+2 < len(l) && l[i+2] >= '0' && l[i+2] <= '9' || isShellName(l[:i]))
+	return i > 0 && i < 200 && (strings.HasPrefix(l[i:], ": line ") || strings.HasPrefix(l[i:], ": Line ") || strings.HasSuffix(l[:i], ".sh") || i+2 < len(l) && l[i+2] >= '0' && l[i+2] <= '9' || isShellName(l[:i]))
 }
 
 // isShellName reports the shell's own name, which stands for a script that
@@ -122,9 +122,10 @@ func parseFault(l string) (fault, bool) {
 			f.script, rest = file, "line "+after
 		}
 	}
-	numbered, bash := strings.CutPrefix(rest, "line ")
-	if !bash { // typed by somebody
-		numbered, bash = strings.CutPrefix(rest, "Line ")
+	word, numbered, bash := strings.Cut(rest, " ") // line in any language, behind a script's name
+	bash = bash && (word == "line" || word == "Line" || strings.HasSuffix(f.script, ".sh") && word != "" && !strings.ContainsAny(word, ":[(0123456789"))
+	if !bash {
+		numbered = rest
 	}
 	n := countDigits(numbered)
 	switch {

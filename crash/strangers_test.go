@@ -84,9 +84,10 @@ func score(t *testing.T, list []stranger) (precision, recall, frame, typ float64
 
 // TestStrangers measures outputs that were collected before the rules for them
 // were written, and more of other tools that were collected behind them. What
-// fresh.ndjson showed was mended; unseen.ndjson was written down after that.
+// fresh.ndjson showed was mended; unseen.ndjson was written down after that. What
+// foreign.ndjson and foreign-later.ndjson, read after that, showed was mended in part.
 func TestStrangers(t *testing.T) {
-	for file, least := range map[string][4]float64{"heldout.ndjson": {1, 0.98, 0.96, 0.85}, "later.ndjson": {1, 1, 0.89, 0.6}, "fresh.ndjson": {1, 1, 1, 1}, "unseen.ndjson": {1, 1, 1, 1}, "wild.ndjson": {1, 1, 1, 1}} {
+	for file, least := range map[string][4]float64{"heldout.ndjson": {1, 0.98, 0.96, 0.85}, "later.ndjson": {1, 1, 0.89, 0.6}, "fresh.ndjson": {1, 1, 1, 1}, "unseen.ndjson": {1, 1, 1, 1}, "wild.ndjson": {1, 1, 1, 1}, "foreign.ndjson": {1, 0.95, 0.96, 0.97}, "foreign-later.ndjson": {1, 1, 0.88, 0.87}} {
 		p, r, f, y := score(t, readStrangers(t, file))
 		t.Logf("%s: pairs: precision %.3f, recall %.3f; frame %.3f, type %.3f", file, p, r, f, y)
 		if p < least[0] || r < least[1] || f < least[2] || y < least[3] {

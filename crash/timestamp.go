@@ -20,6 +20,9 @@ func timestamp(l string) (n int, rest string) {
 	}
 	d := date(l[i:])
 	if d == 0 {
+		d = hanDate(l[i:])
+	}
+	if d == 0 {
 		d = localDate(l[i:])
 	}
 	j := i + d
@@ -174,6 +177,20 @@ func date(s string) int {
 		return 0
 	}
 	return j + 1 + c
+}
+
+// hanDate matches 2024年05月11日 and 2024년 5월 11일.
+func hanDate(s string) int {
+	i := 0
+	for _, unit := range [...][2]string{{"年", "년"}, {"月", "월"}, {"日", "일"}} {
+		n := i + countOf(s[i:], " ")
+		d := countDigits(s[n:])
+		if n += d; d == 0 || !startsWith(s[n:], unit[:]...) {
+			return 0
+		}
+		i = n + len(unit[0])
+	}
+	return i
 }
 
 // localDate matches the date of a log whose months and days have other names:

@@ -283,7 +283,7 @@ func foldDigits(s string) string {
 			n = 1
 		case countDigits(part) == n:
 			b.WriteString("<int>")
-		case isHash(part):
+		case isHash(part), i > 0 && s[i-1] == '#' && isHex(part): // Tray#1c2d3
 			b.WriteString("<hex>")
 		default:
 			foldRuns(&b, part)

@@ -15,8 +15,10 @@
 // linear in the input, since at most 1,024 names are sorted together. Nothing is
 // allocated once the buffers have grown.
 //
-// A Printer remembers the identities of 8,192 requests with a body, in 400 KB, so that a
-// request that comes again byte by byte is not read again. That never changes a result.
+// A Printer remembers the identities of 8,192 requests with a body and of 8,192 without
+// one, in 400 KB each, so that a request that comes again byte by byte is not read again.
+// For each processor it also remembers which members objects had, in at most 700 KB, so
+// that it need not read and sort their names again. Neither ever changes a result.
 //
 // # The canonical request
 //

@@ -156,11 +156,11 @@ func (s *scratch) walk(b []byte, i, depth, steps int, h uint64) int {
 	case '"':
 		end, _ = s.str(b, i+1)
 	case 't':
-		end = s.literal(b, i, "true", "")
+		end = s.literal(b, i, "true")
 	case 'f':
-		end = s.literal(b, i, "false", "")
+		end = s.literal(b, i, "false")
 	case 'n':
-		end = s.literal(b, i, "null", "")
+		end = s.literal(b, i, "null")
 	default:
 		end = s.number(b, i)
 		if end == len(b) && !s.feat.whole {

@@ -125,7 +125,8 @@ func (p *Printer) Client(id string) bezoar.Fingerprint {
 
 // put returns s to the pool, unless a huge request has enlarged it.
 func (p *Printer) put(s *scratch) {
-	if cap(s.buf)+cap(s.skel)+cap(s.tmp)+cap(s.in) <= 8*p.rules.maxBody+256<<10 && cap(s.keys) <= 16*maxSorted {
+	size := cap(s.buf) + cap(s.skel) + cap(s.tmp) + cap(s.in) + cap(s.spare) + 8*(cap(s.pieces)+cap(s.list))
+	if size <= 16*p.rules.maxBody+256<<10 && max(cap(s.keys), cap(s.fields)) <= 16*maxSorted {
 		if s.feat != nil && cap(s.feat.path) > 1<<10 {
 			s.feat.path = nil
 		}

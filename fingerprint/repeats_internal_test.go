@@ -24,8 +24,8 @@ func TestABodyThatComesAgainIsRemembered(t *testing.T) {
 	p, s := lookups(t)
 	first := p.repeats.work(p, s, bodyNo(1))
 	set := func() (n int) {
-		for i := range p.repeats.table.Load() {
-			for _, id := range p.repeats.table.Load()[i].ids {
+		for i := range p.repeats.tables[bodied].Load() {
+			for _, id := range p.repeats.tables[bodied].Load()[i].ids {
 				if !id.work.IsZero() {
 					n++
 				}
@@ -33,13 +33,13 @@ func TestABodyThatComesAgainIsRemembered(t *testing.T) {
 		}
 		return n
 	}
-	if again := p.repeats.work(p, s, bodyNo(1)); again != first || s.gain.hits != 1 || set() != 1 {
-		t.Errorf("%v after %v, %d hits, %d remembered", again, first, s.gain.hits, set())
+	if again := p.repeats.work(p, s, bodyNo(1)); again != first || s.gains[bodied].hits != 1 || set() != 1 {
+		t.Errorf("%v after %v, %d hits, %d remembered", again, first, s.gains[bodied].hits, set())
 	}
 	// An entry that says something else shows that it is what is returned.
 	other := identity{work: bezoar.Fingerprint{9}, shape: bezoar.Fingerprint{8}}
 	tag := p.repeats.tag(p, s, bodyNo(1))
-	p.repeats.table.Load().set(&tag).ids[0] = other
+	p.repeats.tables[bodied].Load().set(&tag).ids[0] = other
 	if got := p.repeats.work(p, s, bodyNo(1)); got != other {
 		t.Errorf("%v, want the remembered %v", got, other)
 	}
@@ -48,17 +48,17 @@ func TestABodyThatComesAgainIsRemembered(t *testing.T) {
 func TestUniqueBodiesAreSampledOnly(t *testing.T) {
 	p, s := lookups(t)
 	n := 0
-	for ; !s.gain.sampling; n++ {
+	for ; !s.gains[bodied].sampling; n++ {
 		if p.repeats.work(p, s, bodyNo(n)); n > gainAll {
 			t.Fatal("it goes on looking up bodies that never repeat")
 		}
 	}
 	looked := 0
 	for range 100 * gainSample {
-		before := s.gain.tries
+		before := s.gains[bodied].tries
 		p.repeats.work(p, s, bodyNo(n))
 		n++
-		if s.gain.tries != before {
+		if s.gains[bodied].tries != before {
 			looked++
 		}
 	}
@@ -66,19 +66,45 @@ func TestUniqueBodiesAreSampledOnly(t *testing.T) {
 		t.Errorf("looked up %d of %d, want about 100", looked, 100*gainSample)
 	}
 	const half = repeatSets * repeatWays / 2 // of a table comes again and again
-	for i := 0; s.gain.sampling; i++ {
+	for i := 0; s.gains[bodied].sampling; i++ {
 		if p.repeats.work(p, s, bodyNo(n+i%half)); i > 10*gainAll {
-			t.Fatalf("%+v: it does not notice that bodies repeat", s.gain)
+			t.Fatalf("%+v: it does not notice that bodies repeat", s.gains[bodied])
 		}
 	}
 	pass := func() (hits int) {
-		before := s.gain.hits
+		before := s.gains[bodied].hits
 		for i := range half {
 			p.repeats.work(p, s, bodyNo(n+i))
 		}
-		return s.gain.hits - before
+		return s.gains[bodied].hits - before
 	}
 	if pass(); pass() < half*3/4 {
-		t.Errorf("%+v: fewer than three of four of %d bodies were remembered", s.gain, half)
+		t.Errorf("%+v: fewer than three of four of %d bodies were remembered", s.gains[bodied], half)
+	}
+}
+
+// Requests with a body and without one have tables of their own.
+func TestARequestWithoutABodyIsRemembered(t *testing.T) {
+	p, s := lookups(t)
+	get := func(n int) *Input {
+		return &Input{Method: "GET", Path: "/items", RawQuery: fmt.Sprintf("b=%d&a=x", n), Complete: true}
+	}
+	first := p.repeats.work(p, s, get(1))
+	if again := p.repeats.work(p, s, get(1)); again != first || s.gains[bodiless].hits != 1 || s.gains[bodied].tries != 0 {
+		t.Errorf("%v after %v, gains %+v", again, first, s.gains)
+	}
+	other := identity{work: bezoar.Fingerprint{9}, shape: bezoar.Fingerprint{8}}
+	tag := p.repeats.tag(p, s, get(1))
+	p.repeats.tables[bodiless].Load().set(&tag).ids[0] = other
+	if got := p.repeats.work(p, s, get(1)); got != other {
+		t.Errorf("%v, want the remembered %v", got, other)
+	}
+	for n := 2; !s.gains[bodiless].sampling; n++ {
+		if p.repeats.work(p, s, get(n)); n > 2*gainAll {
+			t.Fatal("it goes on looking up requests that never repeat")
+		}
+	}
+	if s.gains[bodied].sampling {
+		t.Error("requests without a body decide about those with one")
 	}
 }

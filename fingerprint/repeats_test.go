@@ -1,11 +1,13 @@
 package fingerprint_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"github.com/bezoar-dev/bezoar/fingerprint"
 )
@@ -39,6 +41,16 @@ func TestRememberedRequestsDoNotMix(t *testing.T) {
 			work, shape := p.Work(&in)
 			if w, s := plain.Work(&in); work != w || shape != s {
 				t.Errorf("input %d: %v and %v, want %v and %v", i, work, shape, w, s)
+			}
+		}
+	}
+	for i := range all { // the same heads without a body
+		in := all[i]
+		in.Complete, in.Length, in.Body = true, 0, nil
+		for range 2 {
+			work, shape := p.Work(&in)
+			if w, s := plain.Work(&in); work != w || shape != s {
+				t.Errorf("head %d: %v and %v, want %v and %v", i, work, shape, w, s)
 			}
 		}
 	}
@@ -76,6 +88,24 @@ func TestRememberingIsSafeForConcurrentUse(t *testing.T) {
 
 // BenchmarkRepeat is a body that came before, and bodies that never come again.
 func BenchmarkRepeat(b *testing.B) {
+	get := &fingerprint.Input{Method: "GET", Path: "/search/items", RawQuery: "page=2&q=lovelace", Complete: true}
+	b.Run("get-again", func(b *testing.B) {
+		p := printer(b, fingerprint.Config{})
+		for b.Loop() {
+			p.Work(get)
+		}
+	})
+	b.Run("get-never", func(b *testing.B) {
+		p := printer(b, fingerprint.Config{})
+		query := []byte("page=2&q=lovelace&n=00000000")
+		for i := 0; b.Loop(); i++ {
+			binary.LittleEndian.PutUint32(query[len(query)-8:], uint32(i)&0x0f0f0f0f|0x30303030)
+			binary.LittleEndian.PutUint32(query[len(query)-4:], uint32(i>>4)&0x0f0f0f0f|0x30303030)
+			in := *get
+			in.RawQuery = unsafe.String(&query[0], len(query))
+			p.Work(&in)
+		}
+	})
 	for _, n := range []int{1 << 10, 4 << 10, 64 << 10} {
 		body := order(n)
 		in := post(jsonType, string(body))

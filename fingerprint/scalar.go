@@ -1,39 +1,55 @@
 package fingerprint
 
-import "unicode/utf8"
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+)
+
+// literal appends the word at b[i:], and returns the index after it, or -1.
+func (s *scratch) literal(b []byte, i int, word string) int {
+	end := literal(b, i, word)
+	if end > 0 {
+		s.buf = append(s.buf, word...)
+	}
+	return end
+}
 
 // number appends a number. Only spellings that every parser reads alike become equal: the exponent's letter, plus sign and
 // leading zeros. 1, 1.0 and 1e0 differ, as they do for parsers with integers or decimals.
 func (s *scratch) number(b []byte, i int) int {
-	from, at := i, len(s.buf)
-	class := "int"
+	end, _ := scanNumber(b, i)
+	if end < 0 {
+		return -1
+	}
+	s.buf = append(s.buf, b[i:end]...)
+	if end < len(b) && b[end]|0x20 == 'e' {
+		return s.exponent(b, end+1)
+	}
+	return end
+}
+
+// scanNumber returns the index after a number without its exponent, or -1.
+func scanNumber(b []byte, i int) (end int, c class) {
 	if i < len(b) && b[i] == '-' {
 		i++
 	}
 	switch {
 	case i >= len(b) || !digit(b[i]):
-		return -1
+		return -1, cInt
 	case b[i] == '0':
 		i++
 	default:
 		i = digits(b, i)
 	}
-	if i < len(b) && b[i] == '.' {
-		class = "dec"
-		whole := i + 1
-		if i = digits(b, whole); i == whole {
-			return -1
-		}
+	if i == len(b) || b[i] != '.' {
+		return i, cInt
 	}
-	s.buf = append(s.buf, b[from:i]...)
-	if i < len(b) && b[i]|0x20 == 'e' {
-		class = "dec"
-		if i = s.exponent(b, i+1); i < 0 {
-			return -1
-		}
+	whole := i + 1
+	if i = digits(b, whole); i == whole {
+		return -1, cInt
 	}
-	s.skel = appendBucket(append(s.skel, class...), int64(len(s.buf)-at))
-	return i
+	return i, cDecimal
 }
 
 func (s *scratch) exponent(b []byte, i int) int {
@@ -66,36 +82,120 @@ func digits(b []byte, i int) int {
 	return i
 }
 
+// scanText reads the rest of a string, from b[i] on. It returns the index after it and the kinds of its characters, or -1 for
+// text that is not valid, or 0 if the canonical form is another.
+func scanText(b []byte, i int) (end int, k set) {
+	from := i
+	for {
+		for len(b)-i >= 8 { // as plainRun, which is too long to be inlined
+			w := binary.LittleEndian.Uint64(b[i:])
+			n := run8(w)
+			if n == 64 {
+				k |= kindsOf8(w)
+				i += 8
+				continue
+			}
+			k |= kindsOf8(quoteFrom(w, n)) &^ kQuote
+			i += n / 8
+			break
+		}
+		if len(b)-i < 8 {
+			if i, k = plainRun(b, i, k); i == len(b) {
+				return -1, 0
+			}
+		}
+		switch b[i] {
+		case '"':
+			if k&kHigh != 0 && !utf8.Valid(b[from:i]) {
+				return -1, 0
+			}
+			return i + 1, k
+		case '\\':
+			e := set(0)
+			if i+1 < len(b) {
+				e = escaped(b[i+1])
+			}
+			if e == 0 {
+				return 0, 0
+			}
+			k |= e
+			i += 2
+		default:
+			return -1, 0 // control characters must be escaped
+		}
+	}
+}
+
+// escaped returns the kind of the character for which c stands behind a backslash, or 0 if it is not written like this in the
+// canonical form.
+func escaped(c byte) set {
+	switch c {
+	case '"', '\\':
+		return kindOf(c)
+	case 'n', 'r', 't':
+		return kLine
+	case 'b', 'f':
+		return kCtl
+	}
+	return 0
+}
+
+// plainRun returns the index of the first byte, from i on, that ends a run of a string: a quote, a backslash or a control
+// character other than DEL. It adds the kinds of the bytes before it.
+func plainRun(b []byte, i int, k set) (int, set) {
+	for len(b)-i >= 8 {
+		w := binary.LittleEndian.Uint64(b[i:])
+		if n := run8(w); n < 64 {
+			return i + n/8, k | kindsOf8(quoteFrom(w, n))&^kQuote
+		}
+		k |= kindsOf8(w)
+		i += 8
+	}
+	for i < len(b) && b[i] >= ' ' && b[i] != '"' && b[i] != '\\' {
+		k |= kindOf(b[i])
+		i++
+	}
+	return i, k
+}
+
+const ones = 0x0101010101010101 // times a byte: this byte eight times
+
+// run8 returns how many bits of w are before the first byte that ends a run, or 64.
+func run8(w uint64) int {
+	q, e := w^'"'*ones, w^'\\'*ones
+	return bits.TrailingZeros64(((q-ones)&^q|(e-ones)&^e|(w-' '*ones)&^w)&(0x80*ones)) &^ 7
+}
+
+// quoteFrom makes the bytes from bit n on quotes. What comes before them in a run has none.
+func quoteFrom(w uint64, n int) uint64 {
+	rest := ^uint64(0) << (n & 63)
+	return w&^rest | '"'*ones&rest
+}
+
 // str appends the string whose first byte is b[i], including the quotes. It returns the index after it, or -1, and the
-// kinds of its bytes.
+// kinds of its characters.
 func (s *scratch) str(b []byte, i int) (end int, k set) {
 	from := i - 1
 	for {
-		var c set
-		for i < len(b) {
-			if c = kindOf(b[i]); c&kStop != 0 {
-				break
-			}
-			k |= c
-			i++
-		}
 		if i >= len(b) {
 			return -1, 0
 		}
-		switch c {
-		case kQuote:
-			i++
-			s.buf = append(s.buf, b[from:i]...)
-			return i, k
-		case kHigh:
-			r, n := utf8.DecodeRune(b[i:])
-			if r == utf8.RuneError && n == 1 {
+		if b[i] != '\\' { // texts in other alphabets may consist of escapes
+			run := i
+			var ks set
+			i, ks = plainRun(b, i, 0)
+			if k |= ks; i == len(b) || ks&kHigh != 0 && !utf8.Valid(b[run:i]) {
 				return -1, 0
 			}
-			k |= kHigh
-			i += n
-		case kBack:
-			s.buf = append(s.buf, b[from:i]...)
+		}
+		switch b[i] {
+		case '"':
+			s.buf = append(s.buf, b[from:i+1]...)
+			return i + 1, k
+		case '\\':
+			if from < i {
+				s.buf = append(s.buf, b[from:i]...)
+			}
 			var esc set
 			if i, esc = s.escape(b, i+1); i < 0 {
 				return -1, 0
@@ -103,11 +203,7 @@ func (s *scratch) str(b []byte, i int) (end int, k set) {
 			k |= esc
 			from = i
 		default:
-			if b[i] != 0x7f {
-				return -1, 0 // control characters must be escaped
-			}
-			k |= kCtl
-			i++
+			return -1, 0 // control characters must be escaped
 		}
 	}
 }
@@ -179,12 +275,12 @@ func unhex4(b []byte, i int) (r rune) {
 	if i+4 > len(b) {
 		return -1
 	}
-	for _, c := range b[i : i+4] {
-		h := unhex(c)
-		if h > 15 {
-			return -1
-		}
-		r = r<<4 | rune(h)
+	q := b[i : i+4 : i+4]
+	if !(kindOf(q[0]) | kindOf(q[1]) | kindOf(q[2]) | kindOf(q[3])).within(kHex) {
+		return -1
+	}
+	for _, c := range q {
+		r = r<<4 | rune(c&15+c>>6*9) // letters have bit 6, and a is 1 in the lower bits
 	}
 	return r
 }

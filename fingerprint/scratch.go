@@ -20,11 +20,15 @@ type scratch struct {
 	named []uint64    // hashes of the fields that Connection names
 	feat  *featureSet // nil until features are needed
 	tag   []byte      // for repeats
-	gain  gain
-	plans [maxPlans]plan
-	froms []int32 // for learn
-	flats [maxPlanned]flatValue
-	sigs  [maxPlanned]sig // for flats
+	gains [repeatKinds]gain
+
+	// for JSON
+	pieces  []piece // lists of members and elements
+	list    []piece // a stack: lists of the open objects and arrays
+	spare   []byte  // texts that differ from the document's
+	fields  []field // a stack: members of the open objects
+	ranks   []rank
+	layouts layouts
 }
 
 // span is a range of buf or skel.

@@ -56,7 +56,6 @@ func (b Backfill) Validate() error {
 	return errors.Join(errs...)
 }
 
-// dues returns the due times of a backfill.
 func (b Backfill) dues() ([]time.Time, error) {
 	c := calendar{every: b.Every}
 	first := b.From.Add(-1)

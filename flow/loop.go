@@ -62,7 +62,6 @@ type job struct {
 	ended   bool         // it has ended; its rows are still to be stored
 }
 
-// ending is the end of an attempt.
 type ending struct {
 	token   int64
 	started time.Time

@@ -59,7 +59,6 @@ type node struct {
 	parked            []*inst        // ready, but waiting for suspects
 }
 
-// inst is one instance.
 type inst struct {
 	Instance
 	node    *node

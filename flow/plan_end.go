@@ -101,7 +101,6 @@ func (p *plan) room(i *inst, e task.End, now time.Time) task.Room {
 	return room
 }
 
-// groupOf returns the failure group of an ending.
 func (p *plan) groupOf(i *inst, e Ending) string {
 	switch {
 	case e.Group != "":

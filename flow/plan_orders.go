@@ -8,7 +8,6 @@ import (
 	"github.com/bezoar-dev/bezoar/policy/task"
 )
 
-// order is an order in progress.
 type order struct {
 	Order
 	left   int  // attempts that must end first
@@ -60,7 +59,6 @@ func (o *order) by(what string) string {
 	return text
 }
 
-// targets returns the instances of an order.
 func (p *plan) targets(o *order, want func(*inst) bool) (all []*inst) {
 	for _, n := range p.nodes {
 		if o.Task != "" && n.task.Name != o.Task {

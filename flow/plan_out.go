@@ -68,7 +68,6 @@ func (p *plan) settled(i *inst, why string) {
 	p.touch(i)
 }
 
-// incident returns an incident of one instance.
 func (p *plan) incident(i *inst, kind, group, why string) Incident {
 	return Incident{
 		Kind: kind, Group: group, Task: i.Task, Index: i.Index, Item: i.Item, Class: i.last.Class.String(), Reason: clip(i.last.Reason, 1000),

@@ -41,7 +41,6 @@ func parseTemplate(text string) (*template.Template, error) {
 	return template.Parse(text, templateFuncs()) //nolint:wrapcheck // it says that it is of a template, and where
 }
 
-// render renders a template.
 func (c templates) render(text string, data any) (string, error) {
 	if !strings.Contains(text, "{{") {
 		return text, nil

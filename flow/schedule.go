@@ -73,7 +73,6 @@ func (c calendar) missed(last, now time.Time, catchUp time.Duration) []time.Time
 	}
 }
 
-// clock is the schedule of one flow.
 type clock struct {
 	calendar
 	flow *Definition

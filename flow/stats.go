@@ -59,7 +59,6 @@ func (s *stats) add(flow, task string, d time.Duration) {
 	tasks[task].add(d)
 }
 
-// knows reports whether there are durations of a flow.
 func (s *stats) knows(flow string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,10 +25,7 @@ func capOf(m *cost.Measure, limit float64) (capping, bool) {
 	if c.Place == cost.CapNone {
 		return capping{}, false
 	}
-	factor := c.Factor
-	if factor == 0 {
-		factor = 1
-	}
+	factor := cmp.Or(c.Factor, 1)
 	number := math.Floor((limit - c.Base) / factor)
 	if !(number >= c.Least && number >= 0 && number <= 1<<53) {
 		return capping{}, false

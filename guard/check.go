@@ -54,7 +54,6 @@ func (g *Guard) done(d *scratch) {
 // fifty times the memory of the query.
 const largeQuery = 256 << 10
 
-// wait waits for a turn.
 func (d *scratch) wait() {
 	if !d.turn {
 		d.turns <- struct{}{}

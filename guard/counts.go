@@ -3,6 +3,7 @@ package guard
 import (
 	"cmp"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -306,9 +307,7 @@ func (g *Guard) Callers(n int) []CallerStats {
 	g.counts.mu.Lock()
 	defer g.counts.mu.Unlock()
 	list := make([]*CallerStats, 0, len(g.counts.callers)+1)
-	for _, s := range g.counts.callers {
-		list = append(list, s)
-	}
+	list = slices.AppendSeq(list, maps.Values(g.counts.callers))
 	if o := g.counts.others; o != nil {
 		list = append(list, o)
 	}

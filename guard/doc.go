@@ -25,9 +25,9 @@
 // each. An index pattern in a query is checked against every rule about any part of it, so
 // a query for * escapes no rule.
 //
-// Limits are multiplied by the dials of the limits, of the class and of [Guard.SetDial].
-// Under load they shrink towards LoadFloor. Dials and load do not change flags, limits on
-// degrees and limits on unjoined tables.
+// Limits are multiplied by the dials of the limits, of the class and of the overrides. Under
+// load they shrink towards LoadFloor. Dials and load do not change flags, limits on degrees
+// and limits on unjoined tables.
 //
 // # Guarantees
 //

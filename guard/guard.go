@@ -102,7 +102,6 @@ func (c Config) Validate() error {
 type Guard struct {
 	config    Config
 	policy    atomic.Pointer[policy]
-	dial      atomic.Uint64 // bits of a float64, set by SetDial
 	load      atomic.Uint64 // bits of a float64, set by SetLoad
 	scratches sync.Pool     // of *scratch
 	log       logBucket
@@ -123,7 +122,6 @@ func New(c Config) (*Guard, error) {
 	}
 	g := &Guard{config: c}
 	g.policy.Store(p)
-	g.dial.Store(math.Float64bits(1))
 	g.scratches.New = func() any { return newScratch() }
 	g.log.init(c)
 	g.counts.init(c)
@@ -150,32 +148,20 @@ func (g *Guard) Limits() (Limits, int64) {
 	return p.limits, p.version
 }
 
-// SetDial multiplies all limits by factor, in addition to the dial of the limits: 0.5
-// halves them, 1 restores them. factor must be above 0 and at most MaxDial. Flags, such as
-// a missing WHERE, do not change.
-func (g *Guard) SetDial(factor float64) error {
-	if !(factor > 0 && factor <= MaxDial) {
-		return fmt.Errorf("set the dial: %v is not above 0 and at most %d", factor, MaxDial)
-	}
-	g.dial.Store(math.Float64bits(factor))
-	return nil
-}
-
 // SetLoad sets the pressure on the backend, from 0 to 1. If the limits have a LoadFloor,
 // they shrink linearly towards it.
 func (g *Guard) SetLoad(pressure float64) {
 	g.load.Store(math.Float64bits(max(0, min(1, pressure))))
 }
 
-// Dial returns the values of SetDial and SetLoad. factor includes the dials of overrides
-// for all classes.
+// Dial returns the factor of the overrides for all classes, and the value of SetLoad.
 func (g *Guard) Dial() (factor, load float64) {
-	return math.Float64frombits(g.dial.Load()) * g.policy.Load().dial, math.Float64frombits(g.load.Load())
+	return g.policy.Load().dial, math.Float64frombits(g.load.Load())
 }
 
 // scale returns the factor for the limits of one class.
 func (g *Guard) scale(p *policy, c *classPolicy) float64 {
-	scale := math.Float64frombits(g.dial.Load()) * c.dial
+	scale := c.dial
 	if p.limits.Dial > 0 {
 		scale *= p.limits.Dial
 	}

@@ -83,13 +83,10 @@ func TestOverridesOutliveNewLimits(t *testing.T) {
 	if _, err := g.Update(limits(t, layered)); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.SetDial(0.5); err != nil {
-		t.Fatal(err)
-	}
-	if dial, _ := g.Dial(); dial != 0.25 || len(g.Overrides()) != 2 {
+	if dial, _ := g.Dial(); dial != 0.5 || len(g.Overrides()) != 2 {
 		t.Errorf("dial %v, overrides %v", dial, g.Overrides())
 	}
-	if v := check(g, Query{Kind: Elasticsearch}); v.Verdict != Rejected || v.Version != 2 || v.Override != "a" || v.Findings[0].Limit != 65_536/4 {
+	if v := check(g, Query{Kind: Elasticsearch}); v.Verdict != Rejected || v.Version != 2 || v.Override != "a" || v.Findings[0].Limit != 65_536/2 {
 		t.Errorf("%+v", v)
 	}
 }

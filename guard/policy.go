@@ -20,7 +20,6 @@ type policy struct {
 	options   cost.Options
 }
 
-// classPolicy is the policy of one class.
 type classPolicy struct {
 	name       string
 	match      Match

@@ -145,15 +145,8 @@ func TestDialAndLoadMultiplyLimits(t *testing.T) {
 	is(Rejected) // 65 536
 	g.SetLoad(0.25)
 	is(Accepted)
-	if err := g.SetDial(0.5); err != nil {
-		t.Fatal(err)
-	}
+	override(t, g, Override{ID: "a", Dial: 0.5})
 	is(Rejected)
-	for _, bad := range []float64{0, -1, inf(), MaxDial + 1} {
-		if err := g.SetDial(bad); err == nil {
-			t.Errorf("a dial of %v was set", bad)
-		}
-	}
 }
 
 func TestADialLeavesFlagsAndDegreesAlone(t *testing.T) {

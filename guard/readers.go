@@ -7,7 +7,6 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/sql"
 )
 
-// readerOf returns the reader for a known kind.
 func readerOf(k Kind) cost.Reader {
 	switch k {
 	case SQL:

@@ -31,7 +31,6 @@ const NoBody = "bodies are not in the log"
 // MaxRecord is the maximum length of a line in bytes.
 const MaxRecord = 64 << 20
 
-// recordLine is the schema of a line.
 type recordLine struct {
 	ID              json.RawMessage `json:"id"`
 	Kind            string          `json:"kind"`
@@ -86,9 +85,7 @@ func ParseRecord(line []byte) (Record, error) {
 		q.Dialect += "/" + l.Flags
 	}
 	for _, name := range []string{l.Caller, l.OpaqueID, l.User, l.APIKey} {
-		if q.Caller == "" {
-			q.Caller = name
-		}
+		q.Caller = cmp.Or(q.Caller, name)
 	}
 	kind, body, err := l.body()
 	q.Kind, q.Body = kind, body
@@ -185,10 +182,7 @@ func (l *recordLine) text() (kind Kind, text *string, err error) {
 }
 
 func (l *recordLine) request(q *Query) error {
-	target := l.Request
-	if target == "" {
-		target = strings.TrimSpace(l.Method + " " + l.Path)
-	}
+	target := cmp.Or(l.Request, strings.TrimSpace(l.Method+" "+l.Path))
 	if target == "" {
 		if q.Kind == Elasticsearch || q.Kind == OpenSearch {
 			q.Method, q.Path = "POST", "/_search"

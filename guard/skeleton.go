@@ -11,7 +11,7 @@ import (
 )
 
 // skeletonTag is the prefix of every skeleton. Its version changes with the format.
-const skeletonTag = "\x00guard 1\x00"
+const skeletonTag = "\x00guard 2\x00"
 
 // print returns the identity of a query's shape under the deployment's key, and whether the
 // query was read. A faulty or encoded query shares nothing with other queries.
@@ -83,7 +83,7 @@ func appendSkeleton(dst []byte, q *Query, measures []cost.Measure) (skeleton []b
 	case q.Kind == GraphQL && !bytes.HasPrefix(bytes.TrimLeft(q.Body, "{ \t\r\n"), []byte{'"'}):
 		n.words(q.Body, true)
 	case q.Kind != Regex:
-		n.keys(q.Body)
+		n.keys(q.Body, language(endpoint(q.Path)))
 	}
 	for _, w := range n {
 		dst = binary.LittleEndian.AppendUint64(dst, w)
@@ -128,8 +128,20 @@ func (n *wordSet) add(name []byte, kind byte) {
 	n[h>>6&15] |= 1 << (h & 63)
 }
 
-// keys adds the names of members of JSON documents.
-func (n *wordSet) keys(text []byte) {
+// language reports whether the query of an endpoint is a text in a language of its own, whose
+// words are names like those of SQL.
+func language(endpoint string) bool {
+	for _, e := range [...]string{"/_sql", "/_query", "/_ppl", "/_eql", "/_esql", "/_plugins/_sql", "/_plugins/_ppl", "/_opendistro/_sql", "/_opendistro/_ppl"} {
+		if rest, ok := strings.CutPrefix(endpoint, e); ok && (rest == "" || rest[0] == '/') {
+			return true
+		}
+	}
+	return false
+}
+
+// keys adds the names of members of JSON documents, and the words of the text that is their
+// query.
+func (n *wordSet) keys(text []byte, language bool) {
 	for {
 		open := bytes.IndexByte(text, '"')
 		if open < 0 {
@@ -147,6 +159,12 @@ func (n *wordSet) keys(text []byte) {
 				n.add(name, 'k')
 			}
 			text = text[i:]
+			if said := bytes.TrimLeft(text[1:], " \n\r\t"); c == ':' && language && string(name) == "query" && len(said) > 1 && said[0] == '"' {
+				language = false // there is one
+				end := 1 + stringEnd(said[1:], '"', true)
+				n.words(said[1:min(end, len(said))], false)
+				text = said[min(end+1, len(said)):]
+			}
 			break
 		}
 	}
@@ -170,7 +188,18 @@ func (n *wordSet) words(text []byte, escapes bool) {
 	for i := 0; i < len(text); {
 		switch c := text[i]; {
 		case c == '\'' || c == '"':
-			i += 1 + stringEnd(text[i+1:], c, escapes) + 1
+			escaped := escapes || c == '\'' && i > 0 && text[i-1]|0x20 == 'e' && (i == 1 || !letter(text[i-2])) // E'it\'s'
+			i += 1 + stringEnd(text[i+1:], c, escaped) + 1
+		case c == '\\' && i+1 < len(text) && text[i+1] == '"': // within JSON
+			i = after(text, i+2, `\"`)
+		case c == '$' && !escapes:
+			end := i + 1
+			for end < len(text) && letter(text[end]) {
+				end++
+			}
+			if i++; end < len(text) && text[end] == '$' { // $tag$text$tag$
+				i = after(text, end+1, string(text[i-1:end+1]))
+			}
 		case c == '-' && bytes.HasPrefix(text[i:], []byte("--")):
 			i = after(text, i, "\n")
 		case c == '/' && bytes.HasPrefix(text[i:], []byte("/*")):

@@ -38,6 +38,10 @@ func TestShapes(t *testing.T) {
 	gql := func(text string) Query {
 		return Query{Kind: GraphQL, ContentType: "application/json", Body: []byte(text)}
 	}
+	pg := func(text string) Query { return Query{Kind: SQL, Dialect: "postgres", Body: []byte(text)} }
+	in := func(path, text string) Query { // a language within a body
+		return Query{Kind: Elasticsearch, Method: "POST", Path: path, Body: []byte(`{"query":` + quoted(text) + `}`)}
+	}
 	other := es(`{"query":{"term":{"user.id":"x"}}}`)
 	other.Path = "/logs-2026.11.28/_count"
 	elsewhere := es(`{"query":{"term":{"user.id":"x"}}}`)
@@ -62,6 +66,14 @@ func TestShapes(t *testing.T) {
 			sql(`SELECT name FROM users WHERE id = 'it\'s a name' /* trace=00-abc */`), sql("SELECT name\nFROM users WHERE id = \"x\""),
 		},
 		{sql(`SELECT mail FROM users WHERE id = 17`)},
+		{pg(`SELECT tag FROM users WHERE name = E'it\'s'`), pg(`SELECT tag FROM users WHERE name = E'\\ or else'`)},
+		{pg(`SELECT mail FROM users WHERE name = $$it's$$`), pg(`SELECT mail FROM users WHERE name = $q$some $$ other$q$`)},
+		{in("/_query", `FROM logs | WHERE level == "a" | KEEP msg | LIMIT 20`), in("/_query", `FROM logs | WHERE level == "b c" | KEEP msg | LIMIT 20`)},
+		{in("/_query", `FROM logs | WHERE host == "a" | KEEP msg | LIMIT 20`)},
+		{in("/_sql", `SELECT msg FROM logs WHERE level = 'a' LIMIT 20`), in("/_sql", `SELECT msg FROM logs WHERE level = 'b' LIMIT 20`)},
+		{in("/_sql", `SELECT usr FROM logs WHERE host = 'a' LIMIT 20`)},
+		{in("/logs/_eql/search", `process where name == "sh"`), in("/logs/_eql/search", `process where name == "awk"`)},
+		{in("/logs/_eql/search", `network where port == 22`)},
 		{
 			gql(`{"query":"query q($id: ID!) { user(id: $id) { name } }","variables":{"id":"a"}}`),
 			gql(`{"variables":{"id":"other"},"query":"query q($id: ID!) { user(id: $id) { name } }"}`),
@@ -158,8 +170,8 @@ func TestNamesDoNotDependOnValues(t *testing.T) {
 		texts := rapid.SliceOfN(rapid.String(), 3, 3).Draw(t, "texts")
 		n := rapid.IntRange(1, 5).Draw(t, "n")
 		var a, b wordSet
-		a.keys(fmt.Appendf(nil, `{"a1": %q, "b": [%s{"c": 1}]}`, "x", strings.Repeat(`{"c": 2}, `, n)))
-		b.keys([]byte(`{"b" : [{"c":` + quoted(texts[0]) + `}], "a22":` + quoted(texts[1]) + `}`))
+		a.keys(fmt.Appendf(nil, `{"a1": %q, "b": [%s{"c": 1}]}`, "x", strings.Repeat(`{"c": 2}, `, n)), false)
+		b.keys([]byte(`{"b" : [{"c":`+quoted(texts[0])+`}], "a22":`+quoted(texts[1])+`}`), false)
 		if a != b {
 			t.Fatalf("%q", texts)
 		}
@@ -196,12 +208,12 @@ func FuzzSkeleton(f *testing.F) {
 	f.Add(`{"a\\": "\`, "", true)
 	f.Fuzz(func(t *testing.T, text, query string, escapes bool) {
 		var n, again wordSet
-		n.keys([]byte(text))
+		n.keys([]byte(text), escapes)
 		n.words([]byte(text), escapes)
 		n.parameters(query)
 		again.parameters(query)
 		again.words(bytes.Clone([]byte(text)), escapes)
-		again.keys([]byte(text))
+		again.keys([]byte(text), escapes)
 		if n != again {
 			t.Error("not the same twice")
 		}
@@ -214,6 +226,6 @@ func BenchmarkSkeleton(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		var n wordSet
-		n.keys(body)
+		n.keys(body, false)
 	}
 }

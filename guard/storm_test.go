@@ -53,7 +53,7 @@ rules: [{predictor: result_window, limit: %d, action: reject}]
 		if i%2 == 0 {
 			g.SetLoad(float64(i%3) / 2)
 		}
-		return g.SetDial(1)
+		return g.SetOverrides([]guard.Override{{ID: "a", Dial: 1}})
 	})
 	change(func(i int) error {
 		return store.Set(guard.Static, guard.HintSet{"big*": {IndexHint: cost.IndexHint{Docs: float64(i)}, Fields: map[string]cost.FieldHint{"u": {Cardinality: 5}}}}, time.Time{})

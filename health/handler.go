@@ -70,7 +70,6 @@ func (h *Health) Handler() http.Handler {
 	return mux
 }
 
-// answer is what a handler says.
 type answer struct {
 	status int
 	json   bool

@@ -32,7 +32,6 @@ type Health struct {
 	changes  []change          // to be logged
 }
 
-// phase is where Run is.
 type phase uint8
 
 const (

@@ -35,14 +35,12 @@ func (c *cache) put(ctx context.Context, records []Record) {
 	c.mu.Unlock()
 	vain := false
 	if full {
-		t := time.NewTimer(moment)
 		select {
 		case <-room:
-		case <-t.C:
+		case <-time.After(moment):
 			vain = true
 		case <-ctx.Done():
 		}
-		t.Stop()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

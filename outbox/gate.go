@@ -71,13 +71,11 @@ func (g *gate) enter(ctx context.Context, n int) (most int, calm, ok bool) {
 		if wait <= 0 {
 			wait = time.Hour
 		}
-		t := time.NewTimer(wait)
 		select {
-		case <-t.C:
+		case <-time.After(wait):
 		case <-change:
 		case <-ctx.Done():
 		}
-		t.Stop()
 	}
 }
 

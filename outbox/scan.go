@@ -35,13 +35,11 @@ func (l *leader) scan() {
 		if l.isFed() && len(topics) == 0 {
 			still = max(calm, still)
 		}
-		t := time.NewTimer(still)
 		select {
-		case <-t.C:
+		case <-time.After(still):
 		case <-l.woken:
 		case <-l.work.Done():
 		}
-		t.Stop()
 	}
 }
 
@@ -142,7 +140,6 @@ func (l *leader) wake() {
 	})
 }
 
-// feed runs the feed.
 func (l *leader) feed() {
 	if l.c.Feed == nil {
 		return

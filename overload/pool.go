@@ -70,6 +70,8 @@ func New(cfg Config) (*Pool, error) {
 		level: shed.NewLevel(now),
 		turn:  shed.TurnAt(now, cfg.Limit.Turn),
 		seats: newSeats(),
+
+		callers: callers{}, streaming: callers{},
 	}
 	p.slots = p.limit.Now()
 	return p, nil

@@ -72,7 +72,7 @@ func (p *Pool) Stats() Stats {
 		InFlight: p.inFlight,
 		Queued:   p.queue.Len(),
 		Streams:  p.streams,
-		Callers:  p.callers.n,
+		Callers:  len(p.callers),
 		Probing:  p.limit.Probing(),
 		Baseline: p.limit.Baseline(),
 		Latency:  p.limit.Latency(),

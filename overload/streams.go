@@ -31,7 +31,6 @@ type seats struct {
 
 func newSeats() seats { return seats{first: -1, last: -1} }
 
-// take gives the pass a seat.
 func (s *seats) take(p *Pass) {
 	i := int32(len(s.all))
 	if n := len(s.spare); n > 0 {
@@ -52,7 +51,6 @@ func (s *seats) of(p Pass) int32 {
 	return i
 }
 
-// release frees a seat.
 func (s *seats) release(i int32) {
 	s.unlink(i)
 	s.all[i].gen++
@@ -180,7 +178,7 @@ func (p *Pool) streamsTaken(r Request) (v verdict, n int) {
 	case p.streams >= p.cfg.Streams:
 		return manyStreams, 0
 	case r.Caller != 0 && p.cfg.PerCaller > 0:
-		if n := p.streaming.count(r.Caller); n >= p.cfg.PerCaller {
+		if n := p.streaming[r.Caller]; n >= p.cfg.PerCaller {
 			return greedyStreams, n
 		}
 	}

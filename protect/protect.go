@@ -69,7 +69,6 @@ type Fallback struct {
 	Handler http.Handler    // another handler answers
 }
 
-// admission returns the admission rules of p.
 func (p *Config) admission() admission.Config {
 	d := admission.Config{
 		Route: cmp.Or(p.Name, "/*"), Client: p.Client, Limits: p.Limits, Plans: p.Plans, Cost: p.Cost, Breaker: p.Breaker, Slow: p.Slow,

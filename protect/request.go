@@ -16,7 +16,6 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/requestid"
 )
 
-// request is one request to a protected handler.
 type request struct {
 	p         *protector
 	r         *http.Request
@@ -34,7 +33,6 @@ func (v *request) begin(w http.ResponseWriter, r *http.Request) {
 	v.rec = accesslog.Record{Time: time.Now(), Route: v.p.policy.Route, Method: r.Method, Host: r.Host, Path: r.URL.Path, From: v}
 }
 
-// serve answers the request.
 func (v *request) serve() {
 	at := admission.Request{Now: v.rec.Time, Length: v.r.ContentLength, Stream: admission.AsksForStream(v.r.Header.Get("Upgrade"), v.r.Header.Get("Accept"))}
 	at.Deadline, _ = v.r.Context().Deadline()
@@ -103,7 +101,6 @@ func (v *request) settle() {
 	}
 }
 
-// id returns the request's id.
 func (v *request) id() string {
 	if v.rec.RequestID == "" {
 		if v.rec.RequestID = v.r.Header.Get("X-Request-Id"); !requestid.Valid(v.rec.RequestID) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -97,11 +98,7 @@ func (e *Engine) arrives(worker, life string, now time.Time) {
 func (h *holdings) asks(worker, life string, now time.Time) (died bool) {
 	s, known := h.seen[worker]
 	if !known && len(h.seen) >= maxSeen {
-		for other, s := range h.seen {
-			if now.Sub(s.at) > seenFor {
-				delete(h.seen, other)
-			}
-		}
+		maps.DeleteFunc(h.seen, func(_ string, s seen) bool { return now.Sub(s.at) > seenFor })
 		if len(h.seen) >= maxSeen {
 			return false // many enough
 		}

@@ -84,6 +84,9 @@ func (e *Engine) find(ctx context.Context, name string) (Queue, error) {
 	return q, nil
 }
 
+// Shared reports whether other processes use the store, too.
+func (e *Engine) Shared() bool { return e.store.Shared() }
+
 func (e *Engine) remember(q Queue) {
 	k := known{queue: q}
 	if e.store.Shared() {

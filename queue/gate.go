@@ -61,7 +61,6 @@ func (e *Engine) Judge() *judge.Judge { return e.judge }
 // maxConditions bounds the known queues, and the known groups.
 const maxConditions = 10_000
 
-// source describes a queue to the judge.
 func (q *Queue) source() judge.Source {
 	return judge.Source{Queue: q.Name, Group: q.Settings.Downstream, Budget: q.Settings.Retry.Budget}
 }

@@ -23,7 +23,6 @@ type holdings struct {
 	order   []Receipt          // of blamed, the oldest first
 }
 
-// holding is one delivery.
 type holding struct {
 	receipt    Receipt
 	id         string // of its message
@@ -168,7 +167,6 @@ func (h *holdings) busy(worker string, now time.Time) (until time.Time, busy boo
 	return until, busy
 }
 
-// holds reports whether a worker holds anything.
 func (h *holdings) holds(worker string, now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

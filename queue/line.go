@@ -85,7 +85,6 @@ func (h *hub) ended(queue string, fifo bool) {
 	}
 }
 
-// wakeAll wakes the first in every line.
 func (h *hub) wakeAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

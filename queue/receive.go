@@ -61,15 +61,12 @@ func (e *Engine) await(ctx context.Context, queue string, in ReceiveInput, wait 
 			return messages, err
 		}
 		for busy := true; busy; _, busy = e.holdings.busy(in.Worker, time.Now()) {
-			poll := time.NewTimer(e.config.PollEvery)
 			select {
 			case <-over.C:
-				poll.Stop()
 				return nil, nil
 			case <-ctx.Done():
-				poll.Stop()
 				return nil, ctx.Err()
-			case <-poll.C:
+			case <-time.After(e.config.PollEvery):
 			}
 		}
 	}

@@ -167,7 +167,6 @@ func (h *holdings) blame(d *departure, mass bool) (receipts map[lot][]Receipt, h
 	return receipts, holding
 }
 
-// forget ends a departure.
 func (h *holdings) forget(d *departure) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -24,6 +24,7 @@ type Limiter struct {
 	// in ascending order. None is held while waiting for anything else.
 	stripes [stripes]stripe
 	counted atomic.Pointer[[]counted]
+	updated chan struct{} // Run looks at counted again
 
 	updating sync.Mutex // serialises Update
 	flusher  flusher    // Run's own, but for what is atomic
@@ -44,7 +45,6 @@ type counted struct {
 	*keyTables
 }
 
-// keyTables is what is known of the keys of one quota.
 type keyTables struct {
 	tables  [stripes]table
 	refused atomic.Uint64
@@ -56,7 +56,7 @@ func New(cfg Config) (*Limiter, error) {
 		return nil, fmt.Errorf("quotas: %w", err)
 	}
 	cfg = cfg.WithDefaults()
-	l := &Limiter{cfg: cfg, mask: mask{rand.Uint64(), rand.Uint64()}}
+	l := &Limiter{cfg: cfg, mask: mask{rand.Uint64(), rand.Uint64()}, updated: make(chan struct{}, 1)}
 	l.most = (cfg.MaxKeys + stripes - 1) / stripes
 	l.clock.start = time.Now()
 	l.flusher.begin(cfg)
@@ -91,6 +91,10 @@ func (l *Limiter) Update(quotas []Quota) error {
 		}
 	}
 	l.counted.Store(&next)
+	select {
+	case l.updated <- struct{}{}:
+	default: // Run has not taken the last one yet
+	}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -281,4 +282,22 @@ func TestNothingAllocates(t *testing.T) {
 			t.Errorf("%s: %v allocations", name, n)
 		}
 	}
+}
+
+// A limiter without quotas sleeps. Keys of a quota that comes later go when they are idle, as those of any other.
+func TestIdleKeysOfALaterQuotaGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := startNode(t, newStore(t), 100*time.Millisecond, 0)
+		pass(time.Minute)
+		if err := n.Update([]quota.Quota{{Name: "w", Limit: 10, Per: time.Second}}); err != nil {
+			t.Fatal(err)
+		}
+		for k := range 100 {
+			n.Admit(time.Now(), one(k, 1))
+		}
+		pass(20 * time.Second)
+		if s := n.Stats(); s.Keys > 0 || s.Expired != 100 {
+			t.Errorf("%d keys are left, %d have expired", s.Keys, s.Expired)
+		}
+	})
 }

@@ -11,13 +11,15 @@ const (
 	sweepEvery = 250 * time.Millisecond
 	// … and how many stripes are: all of them every 8 seconds.
 	sweepStripes = 2
+	// idleSweep is how long Run waits instead while there are no quotas. Update wakes it.
+	idleSweep = time.Hour
 )
 
 // Run flushes shared counts and drops idle keys until ctx ends, and then flushes once
 // more. Without Run, a limiter decides with its own counts only, and drops idle keys when
 // others need room.
 func (l *Limiter) Run(ctx context.Context) error {
-	sweep := time.NewTicker(sweepEvery)
+	sweep := time.NewTicker(l.sweepIn())
 	defer sweep.Stop()
 	var flush <-chan time.Time
 	if l.cfg.Store != nil {
@@ -36,6 +38,8 @@ func (l *Limiter) Run(ctx context.Context) error {
 			return nil
 		case <-flush:
 			_ = l.flush(ctx) // counted and logged
+		case <-l.updated:
+			sweep.Reset(l.sweepIn())
 		case <-sweep.C:
 			for range sweepStripes {
 				l.sweep(next)
@@ -43,6 +47,14 @@ func (l *Limiter) Run(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// sweepIn returns the time between two sweeps.
+func (l *Limiter) sweepIn() time.Duration {
+	if len(*l.counted.Load()) == 0 {
+		return idleSweep
+	}
+	return sweepEvery
 }
 
 // sweep drops the idle keys of one stripe.

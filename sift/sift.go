@@ -20,7 +20,6 @@ const (
 	inVain      = 6 // single rows tried before anything has worked: then it is
 )
 
-// sifter is one Run.
 type sifter struct {
 	cfg    Config
 	proven chan struct{} // closed when a run has worked
@@ -174,10 +173,8 @@ func (s *sifter) try(ctx context.Context, b Batch, attempts int) (Outcome, error
 
 func (s *sifter) wait(ctx context.Context, n int, o Outcome) error {
 	wait := max(s.cfg.Backoff.Wait(n, rand.Float64()), min(o.RetryAfter, MaxRetryAfter))
-	t := time.NewTimer(wait)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(wait):
 	case <-ctx.Done():
 		return ctx.Err()
 	}

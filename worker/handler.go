@@ -52,7 +52,6 @@ func (h *handler) do(ctx context.Context, m *Message, _ func(int)) result {
 
 var errOverdue = errors.New("overdue")
 
-// panicError is a panic that was caught.
 type panicError struct {
 	value any
 	stack []byte

@@ -71,13 +71,11 @@ func (s *slots) begin(ctx context.Context) bool {
 		return true
 	default:
 	}
-	enough := time.NewTimer(doorPatience)
-	defer enough.Stop()
 	select {
 	case s.run <- struct{}{}:
 		return true
 	case <-ctx.Done():
-	case <-enough.C:
+	case <-time.After(doorPatience):
 	}
 	return false
 }

@@ -24,6 +24,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
@@ -223,12 +224,10 @@ func (b *batcher) do(ctx context.Context, item string) error {
 	full := b.full
 	b.mu.Unlock()
 	if busy {
-		more := time.NewTimer(linger)
 		select {
 		case <-full:
-		case <-more.C:
+		case <-time.After(linger):
 		}
-		more.Stop()
 	}
 	b.mu.Lock()
 	batch := b.pending
@@ -247,10 +246,7 @@ func (b *batcher) do(ctx context.Context, item string) error {
 func (b *batcher) sendSome(ctx context.Context, batch []*batched) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callPatience)
 	defer cancel()
-	items := make([]string, len(batch))
-	for i, one := range batch {
-		items[i] = one.item
-	}
+	items := each.Of(batch, func(one *batched) string { return one.item })
 	for i, err := range b.send(ctx, items) {
 		batch[i].done <- err
 	}

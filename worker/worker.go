@@ -173,17 +173,14 @@ func (w *Worker) settle(most time.Duration) bool {
 	if most <= 0 { // what ends by itself at once is welcome
 		most = time.Millisecond
 	}
-	over := time.NewTimer(most)
-	defer over.Stop()
 	select {
 	case <-done:
 		return true
-	case <-over.C:
+	case <-time.After(most):
 		return false
 	}
 }
 
-// fail stops the worker.
 func (w *Worker) fail(err error) {
 	select {
 	case w.failed <- err:

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/bezoar-dev/bezoar/bench/internal/calls"
 	"github.com/bezoar-dev/bezoar/bench/internal/peer"
 	"github.com/bezoar-dev/bezoar/internal/each"
+	"github.com/bezoar-dev/bezoar/internal/test/bodies"
 )
 
 // A Case is one kind of request.
@@ -20,6 +23,7 @@ type Case struct {
 	What   string // for people
 	Method string
 	Body   int       // bytes of JSON
+	New    bool      // bodies as APIs get them, of which none comes twice
 	Answer int       // bytes of the worker's; 0: two
 	Calls  string    // of this kind, as package calls says; "": requests of wrk
 	Wire   peer.Wire // what is spoken
@@ -31,6 +35,9 @@ func cases() []Case {
 		{Name: "post-1k", What: "POST, 1 KB of JSON", Method: "POST", Body: 1 << 10},
 		{Name: "post-4k", What: "POST, 4 KB of JSON", Method: "POST", Body: 4 << 10},
 		{Name: "post-64k", What: "POST, 64 KB of JSON", Method: "POST", Body: 64 << 10},
+		{Name: "post-1k-new", What: "POST, 1 KB of JSON that never repeats", Method: "POST", Body: 1 << 10, New: true},
+		{Name: "post-4k-new", What: "POST, 4 KB of JSON that never repeats", Method: "POST", Body: 4 << 10, New: true},
+		{Name: "post-64k-new", What: "POST, 64 KB of JSON that never repeats", Method: "POST", Body: 64 << 10, New: true},
 		{Name: "answer-64k", What: "GET, answers of 64 KB", Method: "GET", Answer: 64 << 10},
 		{Name: "tls", What: "GET by TLS", Method: "GET", Wire: peer.Wire{TLS: true}},
 		{Name: "grpc", What: "unary gRPC", Calls: calls.GRPC, Wire: peer.Wire{GRPC: true}},
@@ -94,6 +101,22 @@ func (c Case) check(ctx context.Context, p *peer.Proxy) error {
 	}
 	if resp.StatusCode != http.StatusOK || n != int64(c.answer()) {
 		return fmt.Errorf("status %d with %d bytes, want 200 with %d", resp.StatusCode, n, c.answer())
+	}
+	return nil
+}
+
+// maxBodies bounds the bytes of the bodies of which a case makes new ones.
+const maxBodies = 8 << 20
+
+// writeBodies writes bodies for the load, one in each line.
+func (c Case) writeBodies(path string) error {
+	r := rand.New(rand.NewPCG(1, uint64(c.Body)))
+	var all []byte
+	for range min(512, maxBodies/c.Body) {
+		all = append(append(all, bodies.Make(r, c.Body)...), '\n')
+	}
+	if err := os.WriteFile(path, all, 0o600); err != nil {
+		return fmt.Errorf("write bodies: %w", err)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/bezoar-dev/bezoar/bench/internal/calls"
 	"github.com/bezoar-dev/bezoar/bench/internal/peer"
 	"github.com/bezoar-dev/bezoar/bench/internal/proc"
+	"github.com/bezoar-dev/bezoar/internal/test/bodies"
 )
 
 //go:embed load.lua
@@ -63,7 +64,7 @@ func Measure(ctx context.Context, cfg Config, progress io.Writer) (*Report, erro
 		return nil, err
 	}
 	defer bench.Close()
-	load := loader{wrk: wrk, script: filepath.Join(bench.Dir(), "load.lua"), cores: loadCores, distinct: cfg.Distinct}
+	load := loader{wrk: wrk, script: filepath.Join(bench.Dir(), "load.lua"), bodies: filepath.Join(bench.Dir(), "bodies"), cores: loadCores, distinct: cfg.Distinct}
 	if err := os.WriteFile(load.script, loadScript, 0o600); err != nil {
 		return nil, err
 	}
@@ -81,6 +82,11 @@ func Measure(ctx context.Context, cfg Config, progress io.Writer) (*Report, erro
 
 // measureCase runs a case on fresh proxies.
 func measureCase(ctx context.Context, cfg Config, c Case, bench *peer.Bench, load *loader, samples map[key][]sample, progress io.Writer) error {
+	if c.New {
+		if err := c.writeBodies(load.bodies); err != nil {
+			return err
+		}
+	}
 	running, stop, err := startAll(ctx, cfg, c, bench, load.cores)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Name, err)
@@ -177,8 +183,8 @@ func startWorkers(ctx context.Context, c Case, bench *peer.Bench, cores string) 
 
 // A loader runs wrk, or calls for what wrk cannot do.
 type loader struct {
-	wrk, script, calls, cores string
-	distinct                  int
+	wrk, script, bodies, calls, cores string
+	distinct                          int
 }
 
 // command returns what sends the requests of c.
@@ -186,11 +192,13 @@ func (l *loader) command(p *peer.Proxy, c Case, length time.Duration) []string {
 	if c.Calls != "" {
 		return []string{l.calls, c.Calls, p.Addr, strconv.Itoa(connections), strconv.Itoa(l.distinct), length.String()}
 	}
-	distinct := min(l.distinct, maxRequests/(c.Body+200))
-	return []string{
-		l.wrk, "-t1", "-c" + strconv.Itoa(connections), "-d" + length.String(), "-s", l.script, p.URL(),
-		"--", c.Method, strconv.Itoa(c.Body), strconv.Itoa(distinct),
+	args := []string{
+		l.wrk, "-t1", "-c" + strconv.Itoa(connections), "-d" + length.String(), "-s", l.script, p.URL(), "--", c.Method,
 	}
+	if c.New {
+		return append(args, "new", l.bodies, bodies.Mark)
+	}
+	return append(args, strconv.Itoa(c.Body), strconv.Itoa(min(l.distinct, maxRequests/(c.Body+200))))
 }
 
 func (l *loader) measure(ctx context.Context, p *peer.Proxy, c Case, length time.Duration) (sample, error) {

@@ -128,7 +128,6 @@ func (r *rig) node(name string, labels ...string) flow.Node {
 	return n
 }
 
-// take has a node take everything.
 func (r *rig) take(n flow.Node) flow.Hold {
 	r.Helper()
 	all, err := r.Take(r.ctx(), n, 1000)
@@ -154,7 +153,6 @@ func (r *rig) attempts(q flow.AttemptQuery) []flow.Attempt {
 	return all
 }
 
-// begin begins the first attempt of one task.
 func (r *rig) begin(h flow.Hold, run, name string, edit func(*flow.Attempt)) flow.Attempt {
 	r.Helper()
 	got := r.tryBegin(h, run, name, edit).Begun
@@ -184,7 +182,6 @@ func ended(a flow.Attempt, e flow.Ending) flow.Attempt {
 	return a
 }
 
-// state is the state of an instance.
 func (r *rig) state(run, name string) task.State {
 	r.Helper()
 	all, err := r.Instances(r.ctx(), run)

@@ -82,7 +82,6 @@ func hitsCounted(text []byte) float64 {
 	return v
 }
 
-// absent adds the measure of an absent setting.
 func (r *Reader) absent(p cost.Predictor, value float64, root int, name string) *cost.Measure {
 	m := r.addURL(p, value, name)
 	if root > none && !r.t.derived {

@@ -4,7 +4,6 @@ import "bytes"
 
 const geohashAlphabet = "0123456789bcdefghjkmnpqrstuvwxyz"
 
-// geohashCell returns the cell of a geohash.
 func geohashCell(b []byte) (box, bool) {
 	w := world()
 	if len(b) == 0 || len(b) > 12 {

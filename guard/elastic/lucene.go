@@ -181,7 +181,6 @@ const (
 	pattern        // an automaton
 )
 
-// luceneTerm counts a term.
 func (r *Reader) luceneTerm(t term) {
 	q := &r.qs
 	q.terms++

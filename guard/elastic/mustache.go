@@ -22,7 +22,6 @@ const (
 	maxSections = 32      // limit of nested sections
 )
 
-// fill renders text.
 func (m *mustache) fill(text []byte) ([]byte, string) {
 	m.out = make([]byte, 0, len(text)+len(text)/4)
 	if f := m.render(text, none, 0); f != noFault {

@@ -174,7 +174,6 @@ func (r *Reader) clauseOf(kind []byte, v, depth, join int, every bool) selectivi
 	return r.leaf(kind, v, depth, join, every)
 }
 
-// firstOf returns the first existing node.
 func firstOf(nodes ...int) int {
 	for _, n := range nodes {
 		if n > none {

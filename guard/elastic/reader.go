@@ -234,7 +234,6 @@ func (r *Reader) uncap() {
 	r.drops, r.dropped = false, [256]bool{}
 }
 
-// addURL appends a measure of a URL parameter.
 func (r *Reader) addURL(p cost.Predictor, value float64, parameter string) *cost.Measure {
 	m := r.keep(cost.Measure{Predictor: p, Value: value, Offset: -1, Part: r.part, Target: r.index})
 	if r.o.Explain {

@@ -16,7 +16,7 @@ type span struct{ from, to int }
 type parameters struct {
 	size, from         float64
 	hasSize, hasFrom   bool
-	sizeAt, fromAt     span
+	sizeAt             span
 	scroll, keepAlive  []byte
 	timeout            []byte
 	timeoutAt          span
@@ -82,7 +82,6 @@ func (r *Reader) pair(p *parameters, pair string, at int) {
 	r.parameter(p, r.unpercent(name), r.unpercent(value), span{at + min(len(name)+1, len(pair)), at + len(pair)})
 }
 
-// parameter stores a known parameter.
 func (r *Reader) parameter(p *parameters, name, value []byte, at span) (known bool) {
 	switch string(name) {
 	case "size":
@@ -90,7 +89,6 @@ func (r *Reader) parameter(p *parameters, name, value []byte, at span) (known bo
 		p.sizeAt = at
 	case "from":
 		p.from, p.hasFrom = quantityOf(value)
-		p.fromAt = at
 	case "scroll":
 		p.scroll = value
 	case "keep_alive":

@@ -44,7 +44,6 @@ func (s *scanner) at(c byte) bool {
 	return s.pos < len(s.text) && s.text[s.pos] == c
 }
 
-// null skips a null.
 func (s *scanner) null() bool {
 	if s.at('n') && string(s.text[s.pos:min(s.pos+4, len(s.text))]) == "null" {
 		s.pos += 4

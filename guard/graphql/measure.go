@@ -2,6 +2,7 @@ package graphql
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -192,10 +193,7 @@ func (r *Reader) detail(top, last *node, p cost.Predictor) string {
 	case cost.GQLNodes:
 		return fmt.Sprintf("%s = %s nodes, with all nodes on the path and beside it%s", d.product(top, last, p), number(top.nodes), r.position(last))
 	default:
-		lists := d.product(top, last, p)
-		if lists == "" {
-			lists = "no lists"
-		}
+		lists := cmp.Or(d.product(top, last, p), "no lists")
 		return fmt.Sprintf("fields at 1 and objects at 2, times 1.5 for each level, times %s: %s in all%s", lists, number(top.cost), r.position(last))
 	}
 }

@@ -52,7 +52,6 @@ func (d *document) next() bool {
 	return d.lex.tok != tokFault || d.wrong("")
 }
 
-// parse parses a whole document.
 func (d *document) parse(text []byte, max limits) bool {
 	d.nodes, d.defs, d.refs, d.defaults = d.nodes[:0], d.defs[:0], d.refs[:0], d.defaults[:0]
 	d.max, d.fault = max, fault{}

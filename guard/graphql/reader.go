@@ -267,7 +267,6 @@ func (r *Reader) member(q, url *request) bool {
 	return ok
 }
 
-// document measures one document.
 func (r *Reader) document(t *text, given []text, operation []byte) bool {
 	d := &r.doc
 	r.at = *t

@@ -52,12 +52,10 @@ func memberOf(name []byte) members {
 	return 0
 }
 
-// scan returns a scanner for a text.
 func (r *Reader) scan(t *text) scanner {
 	return scanner{text: t.bytes, depth: r.o.MaxDepth, open: &r.open, arena: &r.arena}
 }
 
-// object reads one request.
 func (r *Reader) object(t *text) (q request, ok bool) {
 	s := r.scan(t)
 	for key, ok := s.first('{'); ok; key, ok = s.more() {

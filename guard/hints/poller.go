@@ -120,10 +120,8 @@ func (p *Poller) tell(err error) {
 
 // wait returns after d, or when ctx ends. It reports whether ctx is still active.
 func (p *Poller) wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 	return ctx.Err() == nil

@@ -55,7 +55,6 @@ func parseLine(line []byte, kind guard.Kind) (guard.Record, error) {
 	return guard.Record{}, errors.New("read a query: the object contains no query: no request, body, sql, pattern or graphql")
 }
 
-// errOther is returned for a line of another format.
 var errOther = errors.New("another log format")
 
 // ofKind sets the kind of a request of an access log.

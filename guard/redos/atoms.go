@@ -9,7 +9,6 @@ import (
 // bit, which only adds paths. The matcher distinguishes all atoms.
 const maxAtoms = 256
 
-// bag is a set of the first maxAtoms atoms.
 type bag [maxAtoms / 64]uint64
 
 func (b *bag) add(atom int) {
@@ -129,7 +128,6 @@ type piece struct {
 	atom int
 }
 
-// atom returns the atom of a rune.
 func (a *alphabet) atom(r rune) int {
 	i, found := slices.BinarySearchFunc(a.pieces, r, func(p piece, r rune) int { return int(p.from - r) })
 	if !found {

@@ -108,7 +108,6 @@ func posix(name string) (set, bool) {
 	return nil, false
 }
 
-// property returns the set of \p{name}.
 func property(name string) (set, bool) {
 	name = strings.TrimSpace(name)
 	if _, v, ok := strings.Cut(name, "="); ok {

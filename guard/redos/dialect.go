@@ -77,7 +77,6 @@ func dialectNames() [Postgres + 1][]string {
 	}
 }
 
-// is reports whether d is one of the given dialects.
 func (d Dialect) is(some ...Dialect) bool {
 	return slices.Contains(some, d)
 }

@@ -152,7 +152,6 @@ const (
 	allSides   uint8 = 0xff
 )
 
-// assertion returns the mask of an assertion.
 func (f *flavors) assertion(kind assert) mask {
 	words, _ := f.in(f.alpha.words)
 	lines, _ := f.in(f.alpha.lines)

@@ -23,7 +23,6 @@ func (a *analysis) loops() []loop {
 	return out
 }
 
-// component returns a component as a loop.
 func (m *automaton) component(c int32) loop {
 	l := m.loop(m.comps[c])
 	l.seek, l.comp = m.states[l.members[0]].pos < 0, c

@@ -81,7 +81,6 @@ func (d *subsets) id(b bitset) int32 {
 
 func (d *subsets) has(set, state int32) bool { return d.all[set].states.has(state) }
 
-// with adds a state.
 func (d *subsets) with(set, state int32) int32 {
 	b := d.empty()
 	b.merge(d.all[set].states)

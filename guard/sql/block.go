@@ -58,6 +58,12 @@ func (r *Reader) clausesOf(i, j int) clauses {
 		case wWhere:
 			if c.where < 0 {
 				c.where = k
+			} else if r.wordAt(c.where) == wPrewhere {
+				r.tokens[k].word = wAnd
+			}
+		case wPrewhere: // ClickHouse's; elsewhere it is a name
+			if c.where < 0 && c.from >= 0 && r.dialect.kind == generic && k+1 < j && r.name(k+1) && !r.beginsJoin(k+1) && !r.wordAt(k+1).tails() {
+				c.where = k
 			}
 		case wGroup:
 			if c.group < 0 && (r.wordAt(k+1) == wBy) {
@@ -66,6 +72,10 @@ func (r *Reader) clausesOf(i, j int) clauses {
 		case wHaving:
 			if c.having < 0 && k > i {
 				c.having = k
+			}
+		case wOrdinary:
+			if c.having < 0 && c.from >= 0 && r.wordIs(k, "start") && r.wordAt(k+1) == wWith { // START WITH … CONNECT BY
+				c.having = k + 1
 			}
 		case wQualify, wConnect:
 			if c.having < 0 && c.from >= 0 && (r.wordAt(k) == wQualify && r.kindAt(k+1) != comma && r.kindAt(k+1) != dot || r.wordAt(k+1) == wBy) {
@@ -106,7 +116,6 @@ func (c *clauses) after(from int) int {
 	return end
 }
 
-// selectBlock reads one SELECT.
 func (r *Reader) selectBlock(s *shape, i, j int) {
 	c := r.clausesOf(i, j)
 	b := block{base: len(r.relations), share: 1, never: -1, below: math.Inf(1)}
@@ -136,6 +145,9 @@ func (r *Reader) selectBlock(s *shape, i, j int) {
 	}
 	if c.window >= 0 {
 		r.scanAll(c.window+1, c.after(c.window))
+	}
+	if b.all == b.light && c.from >= 0 {
+		r.connects(c.having, j)
 	}
 	r.conclude(&b, i, c.from, pending)
 	if listed > 1 {
@@ -167,7 +179,6 @@ type given struct {
 	distinct  bool
 }
 
-// gives sets the shape of a block's result.
 func (r *Reader) gives(s *shape, b *block, c *clauses, g given) {
 	s.fixed, s.groups = b.all == 0, c.group >= 0
 	s.values = g.distinct && !r.listsAll(g.items)

@@ -1,6 +1,5 @@
 package sql
 
-// equal reads a = b.
 func (r *Reader) equal(b *block, left, right *operand, on bool) verdict {
 	v := verdict{truth: r.sameConstant(left, right)}
 	if v.truth == always && left.columns > 0 && b.all > 1 && left.qualifier < 0 {
@@ -84,7 +83,6 @@ func (r *Reader) calledName(column int) bool {
 	return foldEqual(name, "name") || foldEqual(name, "email") || foldEqual(name, "login") || foldEqual(name, "username")
 }
 
-// keyName reports whether a column is called as keys are.
 func (r *Reader) keyName(column int) bool {
 	t := r.tok(column)
 	name := r.text[t.start:t.end]

@@ -6,7 +6,6 @@ import (
 	"github.com/bezoar-dev/bezoar/guard/cost"
 )
 
-// relation is one member of a FROM.
 type relation struct {
 	name, alias uint64  // hashes
 	at          int     // token of its name
@@ -45,6 +44,7 @@ const (
 	byOuter
 	byCross
 	byLateral // sees the relations before it
+	byArray   // the elements of a column, in ClickHouse
 )
 
 // from reads the relations of a FROM with their conditions.
@@ -69,7 +69,11 @@ func (r *Reader) from(b *block, i, j int) {
 		if i >= j {
 			return
 		}
+		listed := kind == byArray && r.kindAt(i) == comma // another column
 		i, kind, natural = r.joinWords(i)
+		if listed {
+			kind = byArray
+		}
 		if i >= j {
 			b.never = i
 		}
@@ -97,6 +101,8 @@ func (r *Reader) beginsJoin(i int) bool {
 		return true
 	case wOuter:
 		return r.wordAt(i+1) == wJoin || r.wordAt(i+1) == wOuterWord || r.wordIs(i+1, "semi", "anti", "hash", "merge", "loop", "any", "all", "asof", "array")
+	case wArray:
+		return r.dialect.kind == generic && r.wordAt(i+1) == wJoin
 	case wOuterWord:
 		return r.wordAt(i+1) == wApply
 	case none:
@@ -122,6 +128,8 @@ func (r *Reader) joinWords(i int) (int, joinKind, bool) {
 			kind = byCross
 		case wNatural:
 			natural = true
+		case wArray:
+			return i + 1, byArray, false
 		case wApply:
 			return i, byLateral, false
 		case wJoin, wStraight:
@@ -288,7 +296,6 @@ func (r *Reader) aliasName(i, j int, rel *relation) int {
 	return i
 }
 
-// join adds a relation to the block.
 func (r *Reader) join(b *block, rel relation, kind joinKind, natural bool) {
 	b.all++
 	n := len(r.relations) - b.base
@@ -301,7 +308,7 @@ func (r *Reader) join(b *block, rel relation, kind joinKind, natural bool) {
 	if n > 0 && natural {
 		r.relations[b.base+n-1].named, r.relations[b.base+n].named = true, true
 	}
-	if n > 0 && (natural || kind == byLateral || rel.derived && rel.name != 0 && rel.made <= 1 && r.kindAt(rel.at+1) == openParen) {
+	if n > 0 && (natural || kind >= byLateral || rel.derived && rel.name != 0 && rel.made <= 1 && r.kindAt(rel.at+1) == openParen) {
 		r.link(b, n-1, n)
 	}
 }

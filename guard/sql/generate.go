@@ -29,6 +29,19 @@ func (r *Reader) generate(k int) float64 {
 	return n
 }
 
+// connects measures Oracle's CONNECT BY LEVEL <= 1000, which makes rows of none.
+func (r *Reader) connects(k, j int) {
+	if k < 0 || r.wordAt(k) != wConnect || !r.wordIs(k+2, "level", "rownum") || r.kindAt(k+3) != operator || !(r.text[r.tok(k+3).start] == '<') {
+		return
+	}
+	if n := r.amountOf(span{k + 4, j}); n.known && n.value > 1 {
+		m := r.add(cost.Generated, n.value, k, "CONNECT BY")
+		if r.o.Explain {
+			m.Detail = "rows, according to the bound of its levels"
+		}
+	}
+}
+
 // made returns how much the call at k generates.
 func (r *Reader) made(k, depth int) float64 {
 	args := [3]span{}

@@ -15,6 +15,9 @@ func TestGenerated(t *testing.T) {
 		args []any
 	}{
 		{text: "SELECT * FROM generate_series(1, 1000000000)", want: 1e9},
+		{text: "SELECT LEVEL FROM dual CONNECT BY LEVEL <= 100000000", want: 1e8},
+		{text: "SELECT TRUNC(SYSDATE) - ROWNUM FROM dual CONNECT BY ROWNUM < 1000 * 1000", want: 1e6},
+		{text: "SELECT LEVEL FROM staff CONNECT BY LEVEL <= 100000000"},
 		{text: "SELECT generate_series(0, 1e9::bigint, 2)", want: 5e8 + 1},
 		{text: "SELECT * FROM generate_series(10, 1, -1) g", want: 10},
 		{text: "SELECT * FROM generate_series(1, 1000 * 1000 * 1000)", want: 1e9},

@@ -152,7 +152,6 @@ func (r *Reader) lookedUp(b *block) bool {
 	return true
 }
 
-// groupsText names the groups.
 func (r *Reader) groupsText(b *block, n int) string {
 	var text strings.Builder
 	text.WriteString(format("%d groups of tables without a join between them: ", n))

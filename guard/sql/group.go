@@ -30,7 +30,6 @@ type groups struct {
 	text           []byte            // the calculation, for Explain
 }
 
-// group measures GROUP BY.
 func (r *Reader) group(b *block, c *clauses, items int) {
 	i, j := c.group+2, c.after(c.group)
 	r.scanAll(i, j)

@@ -98,6 +98,8 @@ const (
 	wAgainst
 	wNow // CURRENT_DATE and the like
 
+	wPrewhere
+
 	// Operators.
 	oEqual
 	oUnequal
@@ -136,7 +138,7 @@ func (w word) names() bool {
 	switch w {
 	case none, wReplace, wInsert, wMerge, wExplain, wCopy, wDeclare, wPrepare, wDo, wCall, wBegin, wWaitfor, wOrdinary,
 		wWindow, wQualify, wOffset, wFetch, wLock, wProcedure, wReturning, wTop, wRecursive, wApply, wOnly,
-		wIgnorable, wConnect, wConflict, wTo, wGlob, wEscape, wFilter, wMatch, wAgainst, wValues, wArray, wOver, wRegexp, wBinary, wLimit, wEnd, wAny:
+		wIgnorable, wConnect, wConflict, wTo, wGlob, wEscape, wFilter, wMatch, wAgainst, wValues, wArray, wOver, wRegexp, wBinary, wLimit, wEnd, wAny, wPrewhere:
 		return true
 	default:
 		return false

@@ -102,7 +102,6 @@ func (l *lexer) addParam(start, end int) int {
 	return end
 }
 
-// last returns the last token.
 func (l *lexer) last() token {
 	if n := len(l.tokens); n > 0 {
 		return l.tokens[n-1]

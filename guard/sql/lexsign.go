@@ -115,7 +115,6 @@ func operatorAt(text []byte) (int, word) {
 	return 1, operatorOf(text[0])
 }
 
-// operatorOf is an operator of one sign.
 func operatorOf(c byte) word {
 	switch c {
 	case '=':

@@ -21,7 +21,6 @@ type operand struct {
 	random    int  // token of a function that gives random values; -1
 }
 
-// single reports whether it is one token.
 func (e *operand) single() bool { return e.to == e.from+1 }
 
 // constant reports whether it has one value for all rows that is known before the query
@@ -235,7 +234,6 @@ func (r *Reader) operandFollows(k int) bool {
 	}
 }
 
-// column records a column of an operand.
 func (r *Reader) column(e *operand, qualifier, column int, b *block) {
 	e.columns++
 	rel := unknownRelation

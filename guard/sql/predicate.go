@@ -223,7 +223,6 @@ func (r *Reader) wrapped(b *block, left, right *operand, sign string) {
 	})
 }
 
-// between reads a BETWEEN b AND c.
 func (r *Reader) between(b *block, c comparison, left, right *operand) verdict {
 	r.connect(b, left, right)
 	r.wrapped(b, left, &operand{value: true, column: -1}, "BETWEEN")

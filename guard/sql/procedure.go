@@ -51,7 +51,7 @@ func (r *Reader) branch(i, j int, condition bool) int {
 		switch w := r.wordAt(i); w {
 		case wDo, wBegin:
 			return i
-		case wSelect, wUpdate, wDelete, wInsert, wMerge, wCall:
+		case wSelect, wUpdate, wDelete, wInsert, wMerge, wCall, wWaitfor:
 			if condition && r.kindAt(i+1) != openParen {
 				return i
 			}

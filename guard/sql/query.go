@@ -212,7 +212,6 @@ func (r *Reader) valuesList(i, j int) {
 	}
 }
 
-// named is a part of WITH.
 type named struct {
 	hash  uint64
 	shape shape

@@ -99,6 +99,7 @@ var vocabulary = [...]struct {
 	{"xa", wOrdinary},
 	{"from", wFrom},
 	{"where", wWhere},
+	{"prewhere", wPrewhere},
 	{"group", wGroup},
 	{"by", wBy},
 	{"having", wHaving},

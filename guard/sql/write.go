@@ -58,7 +58,6 @@ func (w writing) until(from int) int {
 	return end
 }
 
-// update reads UPDATE.
 func (r *Reader) update(i, j int) {
 	w := r.writingOf(i, j)
 	b := block{base: len(r.relations), share: 1, never: -1}
@@ -86,7 +85,6 @@ func (r *Reader) update(i, j int) {
 	r.writes(&b, w, i, pending, "UPDATE")
 }
 
-// delete reads DELETE.
 func (r *Reader) delete(i, j int) {
 	w := r.writingOf(i, j)
 	b := block{base: len(r.relations), share: 1, never: -1}

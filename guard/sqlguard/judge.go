@@ -8,6 +8,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar/guard"
 	"github.com/bezoar-dev/bezoar/guard/sql"
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
 // judge asks the guard about statements. It is safe for concurrent use.
@@ -120,9 +121,5 @@ func named(args []driver.NamedValue) []any {
 }
 
 func unnamed(args []driver.Value) []any {
-	list := make([]any, len(args))
-	for i, a := range args {
-		list[i] = a
-	}
-	return list
+	return each.Of(args, func(a driver.Value) any { return a })
 }

@@ -11,10 +11,9 @@ const maxCached = 2 << 10
 // ClientCache caches expensive facts about callers for one connection. Each entry depends only on its own key, so it is
 // always right.
 type ClientCache struct {
-	buf   []byte // to hash
-	token []byte // to decode
-	used  int    // of sums: the next one to replace
-	sums  [4]struct {
+	buf  []byte // to hash
+	used int    // of sums: the next one to replace
+	sums [4]struct {
 		text []byte
 		sum  [16]byte
 	}
@@ -35,11 +34,7 @@ func (m *ClientCache) readClaim(authorization, claim string) string {
 	if payload == "" {
 		return ""
 	}
-	v, scratch := claimOf(m.token, payload, claim)
-	value := string(v)
-	if m.token = scratch; cap(scratch) > maxCached {
-		m.token = nil
-	}
+	value := claimOf(payload, claim)
 	if len(authorization) <= maxCached {
 		m.authorization, m.claim, m.value = strings.Clone(authorization), claim, value
 	}

@@ -119,7 +119,6 @@ func Mark(kind string, on FallbackCause) h1.Field {
 	return h1.Field{Name: FallbackField, Value: kind + "; on=" + string(on)}
 }
 
-// StaleFields returns the fields of a stale answer.
 func StaleFields(a stale.Answer, age time.Duration, on FallbackCause) []h1.Field {
 	fields := []h1.Field{Mark(KindStale, on), {Name: "Age", Value: strconv.FormatInt(int64(age/time.Second), 10)}}
 	for _, f := range a.Header {

@@ -66,13 +66,12 @@ func TestClaimOf(t *testing.T) {
 		`{"sub":"` + strings.Repeat(`{[`, 2000) + `"}`:         strings.Repeat(`{[`, 2000),
 		`{"x":` + strings.Repeat(`[`, 2000) + `,"sub":"deep"}`: "",
 	} {
-		got, _ := claimOf(nil, base64.RawURLEncoding.EncodeToString([]byte(payload)), "sub")
-		if string(got) != want {
+		if got := claimOf(base64.RawURLEncoding.EncodeToString([]byte(payload)), "sub"); got != want {
 			t.Errorf("%.60s: %.60q, want %.60q", payload, got, want)
 		}
 	}
 	for _, encoded := range []string{"e30=", "e!", "e", "e 30", "+/+/"} {
-		if got, _ := claimOf(nil, encoded, "sub"); got != nil {
+		if got := claimOf(encoded, "sub"); got != "" {
 			t.Errorf("%s: %q", encoded, got)
 		}
 	}
@@ -87,8 +86,8 @@ func FuzzClaimOf(f *testing.F) {
 		f.Add([]byte(s), "sub")
 	}
 	f.Fuzz(func(t *testing.T, payload []byte, name string) {
-		got, _ := claimOf(nil, base64.RawURLEncoding.EncodeToString(payload), name)
-		if got != nil && (len(got) == 0 || !h1.PlainText(got)) {
+		got := claimOf(base64.RawURLEncoding.EncodeToString(payload), name)
+		if !h1.PlainText([]byte(got)) {
 			t.Fatalf("%q is no plain text", got)
 		}
 		var all map[string]json.RawMessage
@@ -105,7 +104,7 @@ func FuzzClaimOf(f *testing.F) {
 		case raw[0] != '"' && json.Unmarshal(raw, &n) == nil:
 			want = n.String()
 		}
-		if string(got) != want {
+		if got != want {
 			t.Fatalf("%q of %s: %q, want %q", name, payload, got, want)
 		}
 	})

@@ -171,7 +171,7 @@ func TestRecallIsBounded(t *testing.T) {
 		}
 		_ = k.ID(m, who, "")
 	}
-	size := cap(m.buf) + cap(m.token) + len(m.authorization) + len(m.value) + len(m.id)
+	size := cap(m.buf) + len(m.authorization) + len(m.value) + len(m.id)
 	for i := range m.sums {
 		size += cap(m.sums[i].text)
 	}

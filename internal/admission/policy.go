@@ -38,7 +38,6 @@ type Policy struct {
 	Optional        bool
 }
 
-// limit is a compiled [Limit].
 type limit struct {
 	quota.Quota
 	index   int
@@ -46,7 +45,6 @@ type limit struct {
 	answers bool
 }
 
-// plan is a compiled [Plan].
 type plan struct {
 	Plan
 	limits          []limit
@@ -73,7 +71,6 @@ func NewPolicy(d Config, secret [32]byte) *Policy {
 	return t
 }
 
-// compileLimits compiles the limits.
 func (t *Policy) compileLimits(d *Config) {
 	if t.cost == 0 {
 		t.cost = 1

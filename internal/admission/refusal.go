@@ -47,7 +47,6 @@ type RefusalBody struct {
 	RetryAfter float64  `json:"retry_after,omitempty"` // seconds
 }
 
-// refuse makes a refusal.
 func refuse(cause FallbackCause, rule string, retry time.Duration, p problem.Document) *Refusal {
 	r := &Refusal{Cause: cause, Retry: retry, Body: RefusalBody{Document: p, Rule: rule}}
 	r.Body.RetryAfter = float64(retry.Round(time.Millisecond)) / float64(time.Second)

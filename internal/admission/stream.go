@@ -87,7 +87,6 @@ func watchProbe(b *circuit.Breaker, t breaker.Ticket, long time.Duration) *probe
 // claim reports whether the caller must tell the breaker. A nil watch has no other caller.
 func (w *probeWatch) claim() bool { return w == nil || w.told.CompareAndSwap(false, true) }
 
-// stop ends the watch.
 func (w *probeWatch) stop() {
 	if w != nil {
 		w.timer.Stop()

@@ -234,6 +234,17 @@ func (c caller) streams() {
 	if _, err := talk(s, "wrong"); status.Code(err) != codes.InvalidArgument { // while the caller could go on
 		c.t.Errorf("a stream that the server ends: %v", err)
 	}
+	long := wrapperspb.String(strings.Repeat("long ", 20_000))
+	for range 20 {
+		s := c.chat(ctx)
+		err := s.SendMsg(wrapperspb.String("wrong"))
+		for err == nil { // until the caller notices
+			err = s.SendMsg(long)
+		}
+		if err := s.RecvMsg(new(text)); status.Code(err) != codes.InvalidArgument {
+			c.t.Fatalf("a stream that the server ends while the caller sends: %v", err)
+		}
+	}
 }
 
 func (c caller) refusals() {

@@ -21,7 +21,6 @@ type limitsText struct {
 	answer adminapi.GuardLimits
 }
 
-// limitsIn finds the limits of a route.
 func (a *App) limitsIn(v live.Version, route string) (limitsText, error) {
 	var out limitsText
 	d, err := live.ParseDocument(v.Text)

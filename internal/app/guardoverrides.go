@@ -59,7 +59,6 @@ func guardOverride(o live.Override) (guard.Override, error) {
 	return out, out.Validate()
 }
 
-// checkGuardOverride returns the faults of an override of guards.
 func (a *App) checkGuardOverride(o live.Override) error {
 	_, err := guardOverride(o)
 	guarded, known := false, false

@@ -32,7 +32,6 @@ type guards struct {
 	said sync.Map // by route: what was logged last about its hints
 }
 
-// routeGuard is the guard of one route.
 type routeGuard struct {
 	route  string
 	fleet  string

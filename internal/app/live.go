@@ -35,7 +35,6 @@ func (a *App) openLive(ctx context.Context) error {
 	return err
 }
 
-// applySettings applies a version and the overrides.
 func (a *App) applySettings(ctx context.Context, v live.Version, overrides []live.Override) error {
 	if v.Sum != a.applied {
 		cfg, f, err := a.parse(fmt.Sprintf("version %d", v.Number), v.Text)

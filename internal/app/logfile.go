@@ -63,7 +63,6 @@ func (l *logFile) follow() {
 	}
 }
 
-// Close closes the file.
 func (l *logFile) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

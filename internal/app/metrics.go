@@ -11,6 +11,7 @@ import (
 	"github.com/bezoar-dev/bezoar/circuit"
 	"github.com/bezoar-dev/bezoar/internal/control/live"
 	"github.com/bezoar-dev/bezoar/internal/control/metrics"
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/internal/process/watchdog"
 	"github.com/bezoar-dev/bezoar/overload"
 )
@@ -105,11 +106,7 @@ func (s *observability) budgets() []metrics.Budget {
 		return nil
 	}
 	now := time.Now()
-	out := make([]metrics.Budget, 0, len(*list))
-	for _, r := range *list {
-		out = append(out, metrics.Budget{Route: r.route, Used: r.budget.Used(now)})
-	}
-	return out
+	return each.Of(*list, func(r retries) metrics.Budget { return metrics.Budget{Route: r.route, Used: r.budget.Used(now)} })
 }
 
 func (s *observability) spans() (metrics.Spans, bool) {

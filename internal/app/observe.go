@@ -121,7 +121,6 @@ func routesOf(cfg *config.Config) []metrics.Route {
 // hash returns the name of a caller whose real name must not be shown.
 func (s *observability) hash(caller string) string { return s.printer.Client(caller).String() }
 
-// logAs sets the access log as cfg says.
 func (s *observability) logAs(cfg *config.AccessLog, log *slog.Logger) error {
 	if was := s.log.Load(); was != nil && (was.cfg == nil) == (cfg == nil) && (cfg == nil || *was.cfg == *cfg) {
 		return nil // the log and its rate go on

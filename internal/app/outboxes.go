@@ -94,7 +94,6 @@ func outboxLetters(p *present) (all []triage.Source) {
 // outboxPatience bounds a question to the databases of outboxes.
 const outboxPatience = 3 * time.Second
 
-// outboxList returns the states of the outboxes.
 func (a *App) outboxList(ctx context.Context) []adminapi.Outbox {
 	all := []adminapi.Outbox{}
 	for _, r := range a.allOutboxes() {

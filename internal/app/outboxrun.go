@@ -159,11 +159,9 @@ func closeSinks(all []outbox.Route, log *slog.Logger) {
 		}
 		wg.Wait()
 	}()
-	t := time.NewTimer(closeFor)
-	defer t.Stop()
 	select {
 	case <-ended:
-	case <-t.C:
+	case <-time.After(closeFor):
 		log.Warn("sinks are still closing", "after", closeFor)
 	}
 }

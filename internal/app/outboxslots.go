@@ -95,7 +95,6 @@ func slotAlarms(report *cdc.Report, tables *cdc.Capture) (all []outbox.Alarm) {
 	return all
 }
 
-// slotList returns the slots for people.
 func (r *outboxRun) slotList() (all []adminapi.OutboxSlot) {
 	r.mu.Lock()
 	report := r.slots

@@ -123,7 +123,6 @@ func (p *protection) quotasOf(cfg *config.Config, use map[string]bool) ([]quota.
 	return list, at
 }
 
-// quotasIn returns the quotas of cfg.
 func quotasIn(cfg *config.Config) []quota.Quota {
 	var out []quota.Quota
 	add := func(place string, limits []config.Limit) {

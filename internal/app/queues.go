@@ -70,7 +70,6 @@ func (a *App) openQueues(ctx context.Context, key fingerprint.Key) error {
 	return nil
 }
 
-// Queues returns the queue engine.
 func (a *App) Queues() *queue.Engine { return a.queues }
 
 // SQSAddr returns where the SQS endpoint listens, or "".

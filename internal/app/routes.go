@@ -142,7 +142,7 @@ func (a *App) bindFleet(next *present, r *config.Route, name string) (gateway.Ro
 		streams = *r.Streams
 	}
 	return gateway.Route{
-		BufferAnswer: int(r.BufferAnswer), Sticky: r.Sticky,
+		BufferAnswer: int(r.BufferAnswer), BufferBody: int64(r.BufferBody), Sticky: r.Sticky,
 		Guard: g, Known: u.known, Base: settings.BasePath(),
 		Doer: u.doer, Printer: p, Replay: gateway.Replay(r.Retry.Replay), Buffer: int(r.Buffer),
 		StreamIdle: streams.Idle, StreamTotal: streams.Total,

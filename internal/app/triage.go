@@ -86,7 +86,6 @@ func letterError(err error) error {
 	return err
 }
 
-// alarmStates returns the states of the alarms.
 func (a *App) alarmStates() []adminapi.Alarm {
 	alarms := a.alarms.Load()
 	if alarms == nil {

@@ -136,7 +136,6 @@ func (u *unit) openLedger(a *App) error {
 	return err
 }
 
-// ended tells the ledger how an epoch ended.
 func (u *unit) ended(epoch uint64, worker string, end fleet.End) {
 	at := end.At
 	if at.IsZero() {

@@ -187,7 +187,6 @@ func invalidThere(err error, what, file string) error {
 	return &exitError{code: code, err: fmt.Errorf("the %s are invalid, nothing has changed\n%w", what, faults)}
 }
 
-// readSettings reads a settings file.
 func readSettings(s *session, file string) ([]byte, error) {
 	in, err := s.input(file)
 	if err != nil {

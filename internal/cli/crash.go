@@ -26,13 +26,11 @@ func (crashCmd) Help() string {
 		"Exit code 1: a file could not be read or shows no failure. Exit code 3: a file was not found. All other files are read in either case."
 }
 
-// crashRead is a file that was read.
 type crashRead struct {
 	file   string
 	report crash.Report
 }
 
-// crashLine is one line of --json.
 type crashLine struct {
 	File        string        `json:"file"`
 	Class       bezoar.Class  `json:"class"`

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -59,12 +60,7 @@ func (c *dlqRedrive) Run(s *session) error {
 
 // requests reports whether all ids are letters of the gateway. These run in the lane at once, each with its own outcome.
 func requests(ids []string) bool {
-	for _, id := range ids {
-		if !strings.HasPrefix(id, requestPrefix) {
-			return false
-		}
-	}
-	return len(ids) > 0
+	return !slices.ContainsFunc(ids, func(id string) bool { return !strings.HasPrefix(id, requestPrefix) }) && len(ids) > 0
 }
 
 // redriveRequests sends requests again and waits for the outcomes.

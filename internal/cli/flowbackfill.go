@@ -34,7 +34,6 @@ func (flowBackfillCmd) Help() string {
 		"Example: bezoar flow backfill orders.yaml --from 2026-11-01 --to 2026-11-29 --dry-run"
 }
 
-// Run backfills.
 func (c *flowBackfillCmd) Run(s *session) (err error) {
 	b, err := c.backfill()
 	if err != nil {

@@ -21,7 +21,6 @@ type flowLsCmd struct {
 	Limit    int    `short:"n" default:"20" placeholder:"N" help:"At most this many, up to 1000 (default ${default})."`
 }
 
-// Run lists runs.
 func (c *flowLsCmd) Run(s *session) error {
 	if c.Limit < 1 || c.Limit > flowapi.MaxPage {
 		return exitf(exitUsage, "--limit is %d, want 1 to %d", c.Limit, flowapi.MaxPage)
@@ -113,7 +112,6 @@ type flowShowCmd struct {
 	ID string `arg:"" name:"run" optional:"" default:"last" help:"The run: its ID, the beginning of it, or last (default)."`
 }
 
-// Run shows a run.
 func (c *flowShowCmd) Run(s *session) error {
 	flows, local, done, err := c.open(s)
 	if err != nil {

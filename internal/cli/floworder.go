@@ -35,7 +35,6 @@ func (flowRetryCmd) Help() string {
 		orderHelp + "Example: bezoar flow retry last load --set day=2026-11-28"
 }
 
-// Run retries.
 func (c *flowRetryCmd) Run(s *session) error {
 	return c.order(s, c.ID, c.Task, flowapi.Order{Verb: flow.VerbRetry, Group: c.Group, Set: c.Set, Rows: c.Rows})
 }
@@ -50,7 +49,6 @@ type flowSkipCmd struct {
 // Help is shown below the flags.
 func (flowSkipCmd) Help() string { return orderHelp + "Example: bezoar flow skip last load[3]" }
 
-// Run skips.
 func (c *flowSkipCmd) Run(s *session) error {
 	return c.order(s, c.ID, c.Task, flowapi.Order{Verb: flow.VerbSkip, Group: c.Group})
 }
@@ -64,7 +62,6 @@ type flowCancelCmd struct {
 // Help is shown below the flags.
 func (flowCancelCmd) Help() string { return orderHelp + "Example: bezoar flow cancel last" }
 
-// Run cancels.
 func (c *flowCancelCmd) Run(s *session) error {
 	return c.order(s, c.ID, c.Task, flowapi.Order{Verb: flow.VerbCancel})
 }

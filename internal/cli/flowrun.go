@@ -37,7 +37,6 @@ func (flowRunCmd) Help() string {
 		"Example: bezoar flow run orders.yaml -p day=2026-11-29"
 }
 
-// Run runs a flow.
 func (c *flowRunCmd) Run(s *session) (err error) {
 	due, err := parseDue(c.Due)
 	switch {

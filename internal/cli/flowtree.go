@@ -223,7 +223,6 @@ func branchLine(p *printer, b branch, wide int, now time.Time) string {
 // longestNote bounds a reason in the tree; writeFailed prints complete reasons.
 const longestNote = 72
 
-// noteOf returns further notes on a task.
 func noteOf(t *flowapi.Task, also []string, now time.Time) string {
 	var notes []string
 	why, total := t.Why, 0

@@ -17,7 +17,6 @@ import (
 	"github.com/bezoar-dev/bezoar/guard"
 )
 
-// batchLine is the answer to one line of a batch.
 type batchLine struct {
 	ID       json.RawMessage `json:"id,omitempty"`
 	Verdict  guard.Outcome   `json:"verdict"`

@@ -168,7 +168,6 @@ func (l *lineFiles) close() {
 	}
 }
 
-// next opens the next file.
 func (l *lineFiles) next() error {
 	l.name, l.left = l.left[0], l.left[1:]
 	raw := l.s.Stdin

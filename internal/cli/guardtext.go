@@ -8,7 +8,6 @@ import (
 	"github.com/bezoar-dev/bezoar/guard"
 )
 
-// writeGuarded prints one verdict.
 func writeGuarded(p *printer, name string, v *guard.Verdict) {
 	p.printf("%s  %s  %s\n", p.paint(outcomeStyle(v.Verdict), string(v.Verdict)), p.paint(bold, clean(name)), p.paint(dim, guardedNote(v)))
 	for _, f := range v.Findings {

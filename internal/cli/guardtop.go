@@ -131,7 +131,6 @@ func (c *guardTopCmd) show(s *session, api *adminapi.Client, shown []adminapi.Gu
 	return nil
 }
 
-// writeGuard prints one guard.
 func writeGuard(p *printer, g *adminapi.Guard, overrides []live.Override, now time.Time, whole bool) {
 	p.printf("%s: %s, limits version %d", p.paint(bold, clean(g.Route)), clean(string(g.Kind)), g.Version)
 	if g.Limits != "" {

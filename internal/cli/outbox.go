@@ -111,7 +111,6 @@ func (w where) title() string {
 // unnamed is the name of an outbox that is given by a URL.
 const unnamed = "outbox"
 
-// kind returns the kind of the database.
 func (w where) kind() string { return outboxdb.Kind(w.database) }
 
 // with opens the outbox while do runs.

@@ -109,7 +109,6 @@ type outboxShow struct {
 	Body bool   `help:"Print the payload alone, as it is."`
 }
 
-// Run shows an event.
 func (c *outboxShow) Run(s *session) error {
 	return c.with(s, func(_ where, store outbox.Store) error {
 		w, err := store.Find(s, c.ID)

@@ -24,7 +24,6 @@ func (outboxSlots) Help() string {
 		"changes that it has not read become no events. Tables with copy: true are copied."
 }
 
-// Run shows the slots.
 func (c *outboxSlots) Run(s *session) error {
 	w, err := c.find(s)
 	if err != nil {

@@ -114,7 +114,6 @@ func (c *eventVerb) run(s *session, verb, done string, do func(outbox.Store, []i
 	})
 }
 
-// positions returns the positions of the selected events.
 func (c *eventVerb) positions(s *session, store outbox.Store, out *changedEvents) (all []int64, err error) {
 	if len(c.IDs) == 0 {
 		err := c.each(s, store, s.now(), func(w *outbox.Waiting) bool {

@@ -145,7 +145,6 @@ func (c *overrideSet) orders() (out []adminapi.SetOverride) {
 	return out
 }
 
-// targetText describes the target of an override.
 func targetText(o live.Override) string {
 	var parts []string
 	for _, p := range []struct{ word, name string }{{"caller", o.Caller}, {"class", o.Class}, {"plan", o.Plan}, {"route", o.Route}} {

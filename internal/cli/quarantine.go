@@ -52,7 +52,6 @@ func (c *quarantineLs) Run(s *session, api *adminapi.Client) error {
 	})
 }
 
-// nodeColumn is the position of the column for the node.
 const nodeColumn = 5
 
 // causeOf describes the cause of a verdict. A verdict of an operator has no deaths.

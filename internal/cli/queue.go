@@ -192,7 +192,6 @@ func (c *queuePeek) Run(s *session, api *adminapi.Client) error {
 	return err
 }
 
-// excerpt is the beginning of a body.
 func excerpt(body []byte) string {
 	const most = 200
 	if len(body) > most {

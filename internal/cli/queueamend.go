@@ -65,7 +65,6 @@ func (c *queueDelete) Run(s *session, api *adminapi.Client) error {
 	return amended(s, "deleted", out, err)
 }
 
-// amended says what was done to one message.
 func amended(s *session, done string, out adminapi.Amended, err error) error {
 	return s.show(out, err, func() { s.out.printf("%s %s\n", clean(out.ID), done) })
 }

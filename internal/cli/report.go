@@ -78,7 +78,6 @@ func reportDifference(p *printer, v bezoar.Verdict) {
 	t.write(p, "  ")
 }
 
-// standing describes what a verdict does.
 func standing(now time.Time, v bezoar.Verdict) string {
 	text := map[bezoar.State]string{
 		bezoar.Suspected:   "suspect: runs alone in the lane until it is cleared",

@@ -49,7 +49,6 @@ func (siftCmd) Help() string {
 		"Example: bezoar sift -i orders.csv --dead-letter bad.ndjson --state orders.sift -- ./load-orders"
 }
 
-// Run sifts.
 func (c *siftCmd) Run(s *session) error {
 	cfg, err := c.config(s)
 	if err != nil {

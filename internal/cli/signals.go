@@ -16,7 +16,6 @@ type signals struct {
 	hup     chan struct{} // has a value for each SIGHUP that was not handled yet
 }
 
-// stops reports whether the first signal has come.
 func (t signals) stops() bool {
 	select {
 	case <-t.leaving:

@@ -12,7 +12,6 @@ type table struct {
 	rows [][]cell
 }
 
-// cell is a text and its style.
 type cell struct{ text, style string }
 
 func plain(s string) cell { return cell{text: clean(s)} }

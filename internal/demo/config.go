@@ -71,7 +71,6 @@ func (c Config) Validate() error {
 // lead is how long the good traffic has the fleet for itself.
 func (c Config) lead() time.Duration { return min(time.Second, c.Length/5) }
 
-// crowd is the traffic of one half.
 func (c Config) crowd() traffic.Config {
 	return traffic.Config{Rate: c.Rate, Pill: c.Pill, Lead: c.lead(), Seed: 1}
 }

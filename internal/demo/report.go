@@ -71,7 +71,6 @@ func milliseconds(d time.Duration) float64 {
 	return math.Round(float64(d.Microseconds())/10) / 100
 }
 
-// WriteJSON writes the one document.
 func (r Report) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

@@ -67,8 +67,6 @@ func (c Config) half(ctx context.Context, title string, guarded bool) (h Half, e
 		}
 	}()
 
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
 	select {
 	case url := <-ready:
 		go func() { // A stage that ends too soon takes the rest with it.
@@ -83,7 +81,7 @@ func (c Config) half(ctx context.Context, title string, guarded bool) (h Half, e
 			return Half{}, context.Cause(ctx)
 		}
 		return Half{}, errors.Join(errors.New("the fleet did not start"), err)
-	case <-timer.C:
+	case <-time.After(patience):
 		return Half{}, fmt.Errorf("the fleet did not start within %v", patience)
 	case <-ctx.Done():
 		return Half{}, context.Cause(ctx)

@@ -30,7 +30,6 @@ func (c *call) waitForWorker() time.Duration {
 	return c.waitLeft()
 }
 
-// noWorker returns why there was no worker.
 func (d *Dispatcher) noWorker(err error) string {
 	if !d.cfg.Fleet.EverUp() {
 		return "no worker of the fleet has been up yet"
@@ -100,7 +99,6 @@ func (c *call) first(now time.Time) {
 	}
 }
 
-// budgeted reports whether the caller has a budget.
 func (c *call) budgeted() bool { return c.w.Budget != nil && c.w.Caller != 0 }
 
 // budgetWait is how long a retry beyond the budget may wait.
@@ -138,10 +136,8 @@ func (c *call) backoff(n int) time.Duration {
 
 // pause waits for d or for the end of ctx.
 func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }

@@ -104,7 +104,6 @@ func (c *call) leaveCompany(killed bool) {
 // maxCompanies bounds the remembered deaths in the lane.
 const maxCompanies = 64
 
-// companies are the latest companies.
 type companies struct {
 	mu      sync.Mutex // guards what follows
 	byEpoch map[uint64]*company

@@ -185,7 +185,6 @@ const (
 	stepAgain step = true  // another turn
 )
 
-// done ends the call with an answer.
 func (c *call) done(a Answer) step {
 	c.answer = a
 	return stepDone
@@ -245,6 +244,9 @@ func (c *call) turn(ctx context.Context) step {
 		return c.inLane(ctx, t, dec)
 	case blame.ToCanary:
 		return c.fleet(ctx, t, true)
+	}
+	if dec.Beside != 0 {
+		return c.beside(ctx, t, dec.Beside)
 	}
 	return c.fleet(ctx, t, false)
 }
@@ -321,10 +323,8 @@ func (c *call) keepPace(ctx context.Context, dec blame.Decision) step {
 		a.RetryAfter = max(time.Until(dec.Until), time.Second)
 		return c.done(a)
 	}
-	timer := time.NewTimer(min(max(wait, time.Millisecond), duplicatePoll))
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(min(max(wait, time.Millisecond), duplicatePoll)):
 	case <-ctx.Done():
 	case <-c.d.hurried:
 		return c.done(c.unavailable(RulePace, what+", and Bezoar is about to stop"))

@@ -30,11 +30,12 @@ type rig struct {
 	lives    map[string]*life
 	deaths   int
 	restart  time.Duration
-	sends    map[byte]int // deliveries by work
-	dials    map[byte]int // by work
-	closed   string       // a worker that lives and takes no connections
-	lacking  int          // connections for which there will be no descriptor
-	tries    []int        // what the targets said of which attempt it is
+	sends    map[byte]int         // deliveries by work
+	times    map[byte][]time.Time // … and when
+	dials    map[byte]int         // by work
+	closed   string               // a worker that lives and takes no connections
+	lacking  int                  // connections for which there will be no descriptor
+	tries    []int                // what the targets said of which attempt it is
 	restarts sync.WaitGroup
 	stopped  bool
 	observe  func(string)
@@ -55,16 +56,21 @@ type behaviour int
 const (
 	good behaviour = iota
 	slow
-	pill    // kills its worker at once
-	hang    // pins its worker for good
-	snap    // breaks its connection; the worker lives
-	dawdle  // never answers; the worker lives
-	poisons // kills its worker unless it is alone on it
-	shut    // finds workers that live and do not take connections
-	streams // answers at once, and goes on until its caller leaves
-	fatal   // streams, and kills its worker 400 ms later
-	unfit   // cannot be sent
+	pill      // kills its worker at once
+	hang      // pins its worker for good
+	snap      // breaks its connection; the worker lives
+	dawdle    // never answers; the worker lives
+	poisons   // kills its worker unless it is alone on it
+	shut      // finds workers that live and do not take connections
+	streams   // answers at once, and goes on until its caller leaves
+	fatal     // streams, and kills its worker 400 ms later
+	unfit     // cannot be sent
+	longPoll  // answers after pollFor
+	killsLate // kills its worker after 8 s without an answer
 )
+
+// pollFor is how long a long poll takes.
+const pollFor = 25 * time.Second
 
 type job struct {
 	r    *rig
@@ -106,6 +112,7 @@ func (j *job) Connect(_ context.Context, t *dispatch.Target) error {
 func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
 	j.r.mu.Lock()
 	j.r.sends[j.id]++
+	j.r.times[j.id] = append(j.r.times[j.id], time.Now())
 	j.r.tries = append(j.r.tries, t.Attempt)
 	j.r.mu.Unlock()
 	work := time.Millisecond
@@ -121,6 +128,15 @@ func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
 		j.r.mu.Unlock()
 		work = time.Hour
 	case dawdle:
+		work = time.Hour
+	case longPoll:
+		work = pollFor
+	case killsLate:
+		select {
+		case <-time.After(8 * time.Second):
+			j.r.kill(t.Worker.Name(), j.life, fleet.End{Class: bezoar.Crash, Detail: "signal: aborted", ExitCode: -1, Signal: "SIGABRT"})
+		case <-j.life.dead:
+		}
 		work = time.Hour
 	case streams:
 		t.Begun(time.Now())
@@ -175,7 +191,7 @@ func (j *job) Send(ctx context.Context, t *dispatch.Target) dispatch.Result {
 // newRig starts n workers that restart 100 ms after a death.
 func newRig(t *testing.T, n int, cfg dispatch.Config, bc blame.Config, most ...int) *rig {
 	t.Helper()
-	r := &rig{t: t, lives: map[string]*life{}, restart: 100 * time.Millisecond, sends: map[byte]int{}, dials: map[byte]int{}, began: make(chan time.Time, 1000)}
+	r := &rig{t: t, lives: map[string]*life{}, restart: 100 * time.Millisecond, sends: map[byte]int{}, times: map[byte][]time.Time{}, dials: map[byte]int{}, began: make(chan time.Time, 1000)}
 	for _, r.most = range most {
 	}
 	l, err := ledger.New(ledger.Config{Fleet: "test", Blame: bc, Observe: func(e ledger.Event) {

@@ -49,17 +49,14 @@ func (c *call) holdBack(ctx context.Context, t blame.Ticket, dec blame.Decision)
 		if dec.Action != blame.HoldBack {
 			return t, dec, wait, true
 		}
-		again := time.NewTimer(time.Until(dec.Until))
 		select {
-		case <-again.C:
+		case <-time.After(time.Until(dec.Until)):
 		case <-over.C:
 			c.bw.Waited = true
 		case <-d.hurried:
 			c.bw.Waited = true
 		case <-ctx.Done():
-			again.Stop()
 			return t, dec, nil, false
 		}
-		again.Stop()
 	}
 }

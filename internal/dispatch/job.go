@@ -103,7 +103,6 @@ func (t *Target) Stream() {
 	}
 }
 
-// endStream undoes Stream.
 func (t *Target) endStream() {
 	if t.stream {
 		t.stream = false

@@ -73,7 +73,6 @@ func (e *entry) release(ctx context.Context) {
 	}
 }
 
-// laneQueue is the queue for the lane.
 type laneQueue struct {
 	mu      sync.Mutex // guards what follows but wake
 	entries []*entry

@@ -97,13 +97,11 @@ func (s *laneShift) turn(ctx context.Context) bool {
 	if after > 0 {
 		wait = min(wait, after)
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
 	select {
 	case e := <-s.notice.ended:
 		return s.over(ctx, e)
 	case <-s.w.Ended():
-	case <-timer.C:
+	case <-time.After(wait):
 	case <-s.kick:
 	case <-ctx.Done():
 	}
@@ -142,12 +140,7 @@ func (s *laneShift) settled(now time.Time) bool {
 	if len(s.running) == 0 {
 		return false
 	}
-	for _, e := range s.running {
-		if !e.began.Load() || now.Sub(e.started) < e.settle {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.running, func(e *entry) bool { return !e.began.Load() || now.Sub(e.started) < e.settle })
 }
 
 // lookEvery is how often the lane checks its runs: an answer may have begun, or a run may have had the worker to itself for
@@ -182,9 +175,8 @@ func (s *laneShift) start(ctx context.Context, now time.Time, picked []*entry) {
 // settle waits until the worker has not answered for quiet, or what waits for that is no longer suspect.
 func (s *laneShift) settle(ctx context.Context, quiet time.Duration, lifted func() bool) {
 	for left := quiet - s.w.Quiet(); left > 0; left = quiet - s.w.Quiet() {
-		timer := time.NewTimer(min(left, quiet, liftedEvery))
 		select {
-		case <-timer.C:
+		case <-time.After(min(left, quiet, liftedEvery)):
 			if lifted == nil || !lifted() {
 				continue
 			}
@@ -192,7 +184,6 @@ func (s *laneShift) settle(ctx context.Context, quiet time.Duration, lifted func
 		case <-s.d.hurried:
 		case <-ctx.Done():
 		}
-		timer.Stop()
 		return
 	}
 }
@@ -208,10 +199,8 @@ func (s *laneShift) over(ctx context.Context, e *entry) bool {
 	if s.parked = s.d.cfg.Fleet.Park(s.w); s.parked {
 		s.d.lane.park()
 	}
-	timer := time.NewTimer(e.window)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(e.window):
 		return !s.parked
 	case <-s.d.hurried:
 		return !s.parked
@@ -250,13 +239,11 @@ func (s *laneShift) leave(ctx context.Context) {
 
 // lingers waits a little for more suspects before the worker goes back.
 func (s *laneShift) lingers(ctx context.Context) bool {
-	timer := time.NewTimer(linger)
-	defer timer.Stop()
 	select {
 	case <-s.kick:
 		return true
 	case <-s.w.Ended():
-	case <-timer.C:
+	case <-time.After(linger):
 	case <-ctx.Done():
 	}
 	return s.d.lane.len() > 0

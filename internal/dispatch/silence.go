@@ -12,7 +12,7 @@ import (
 const listenEvery = 100 * time.Millisecond
 
 // listen has workers looked at that have fallen silent: what is sent to one that hangs is
-// lost with it. It ends with ctx.
+// lost with it. While nothing is in flight it sleeps. It ends with ctx.
 func (d *Dispatcher) listen(ctx context.Context) {
 	var looks sync.WaitGroup
 	defer looks.Wait()
@@ -29,11 +29,25 @@ func (d *Dispatcher) listen(ctx context.Context) {
 					d.cfg.Fleet.Substitute(s.Worker)
 				case s.Look:
 					looks.Go(func() {
-						d.cfg.Fleet.Looked(s.Worker, d.cfg.Fleet.Settle(ctx, s.Worker, fleet.Overdue))
+						health := d.cfg.Fleet.Settle(ctx, s.Worker, fleet.Overdue)
+						d.cfg.Fleet.Looked(s.Worker, health)
+						if health == fleet.Alive {
+							d.cfg.Ledger.Alive(s.Worker.Epoch())
+						}
 					})
 				default:
 					d.cfg.Ledger.Silent(s.Worker.Epoch(), s.Mute)
 				}
+			}
+			if !d.cfg.Fleet.Quiet() {
+				continue
+			}
+			tick.Stop()
+			select {
+			case <-ctx.Done():
+				return
+			case <-d.cfg.Fleet.Stirred():
+				tick.Reset(listenEvery)
 			}
 		}
 	}

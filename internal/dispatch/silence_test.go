@@ -34,3 +34,26 @@ func TestAWorkerThatHangsGetsNothingNew(t *testing.T) {
 		}
 	})
 }
+
+// While nothing is in flight nobody listens. The first work ends that: a worker that hangs with it is noticed as soon as ever.
+func TestAWorkerThatHangsAfterALongQuiet(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, 2, dispatch.Config{}, blame.Config{})
+		<-time.After(time.Hour)
+		if !r.fleet.Quiet() {
+			t.Fatal("an hour without work, and it is not quiet")
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { r.do(1, hang, unsafeWork) })
+		<-time.After(450 * time.Millisecond)
+		if len(r.fleet.Stirred()) > 0 {
+			t.Error("nobody slept until the first work")
+		}
+		for i := range 10 {
+			if a := r.do(byte(10+i), good, unsafeWork); a.Kind != dispatch.Answered {
+				t.Errorf("work sent after the hang: %+v", a)
+			}
+		}
+		wg.Wait()
+	})
+}

@@ -20,5 +20,4 @@ func (l *List) In(err error, part string, args ...any) {
 	}
 }
 
-// Add adds a fault.
 func (l *List) Add(format string, args ...any) { l.If(true, format, args...) }

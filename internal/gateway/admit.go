@@ -53,6 +53,12 @@ func (j *job) prepare() error {
 	if err := j.gather(); err != nil {
 		return err
 	}
+	if err := j.bufferBody(); err != nil {
+		return err
+	}
+	if !j.body.whole {
+		j.req.Upgrade = "" // the worker might take the rest of the body for the new protocol
+	}
 	if err := j.guarded(); err != nil {
 		j.check.Recorded(0) // a guarded route has a check
 		return err
@@ -101,7 +107,11 @@ func (j *job) releaseAdmission() {
 		now = time.Now()
 	}
 	j.admission.Release(now)
-	j.admission.ChargeTransfer(now, j.req.Length, j.rec.BytesIn, j.rec.BytesOut)
+	length := j.req.Length
+	if j.buffered != nil {
+		length = j.buffered.declared
+	}
+	j.admission.ChargeTransfer(now, length, j.rec.BytesIn, j.rec.BytesOut)
 }
 
 // outcomeOf returns what an answer says about the fleet. The first failure of a request counts, even if a later attempt

@@ -51,8 +51,11 @@ func (j *job) bufferAnswer() {
 	j.meter.caller, j.answer = b, b
 }
 
-// drain waits until the caller has got the buffered data, or cannot get them. After that nothing touches the caller's wire.
+// drain drops a buffered body, and waits until the caller has got the buffered answer, or cannot get it. After that nothing touches the caller's wire.
 func (j *job) drain() {
+	if j.buffered != nil {
+		j.buffered.clear()
+	}
 	b := j.answer
 	if b == nil {
 		return

@@ -20,6 +20,7 @@ type attempt struct {
 	target *dispatch.Target // of Send
 	wait   wait
 	up     *upload // nil without one
+	bound  bool    // the worker may take the connection for the caller's
 }
 
 // Connect gets a connection to the worker.

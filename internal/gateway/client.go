@@ -28,7 +28,6 @@ func (c *client) HeaderValue(lower string) (value string, clear bool) {
 	return h1.Value(c.req.Fields, lower)
 }
 
-// Address returns the address of the caller.
 func (c *client) Address() string { return c.ip() }
 
 // cache returns the cache of the connection, or of the request if nothing is kept for the connection.

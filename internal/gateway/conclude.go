@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"net/http"
@@ -19,9 +20,7 @@ func (j *job) conclude(a dispatch.Answer) {
 	if a.Kind == dispatch.Answered {
 		return
 	}
-	if j.rec.Rule == "" {
-		j.rec.Rule = a.Rule
-	}
+	j.rec.Rule = cmp.Or(j.rec.Rule, a.Rule)
 	if a.Kind == dispatch.Failed || a.Kind == dispatch.TimedOut || a.Kind == dispatch.Cut {
 		j.s.cfg.Log.Info("request failed", "request", j.id, "route", j.route.Name, "status", a.Result.Status,
 			"attempts", a.Attempts, "reason", a.Reason, "error", a.Result.Err)
@@ -107,6 +106,7 @@ func (j *job) badUpload(err error) {
 		j.problem(problem.Document{Type: "too-slow", Status: http.StatusRequestTimeout, Detail: "The body took too long."})
 	case errors.Is(err, errTooLarge):
 		j.tooLarge()
+	case j.unbuffered(err):
 	default:
 		j.from.Abort()
 	}

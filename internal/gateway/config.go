@@ -109,13 +109,16 @@ type Route struct {
 	// BufferAnswer is how much of an answer is held in memory for a caller that is slower than the worker; the rest is held
 	// on disk. 0: the worker waits.
 	BufferAnswer int
-	MaxBody      int64           // longer bodies get 413; 0: no limit
-	Timeout      time.Duration   // until the answer begins; while a body streams, between signs of progress; default 30 s
-	Upload       time.Duration   // until the answer begins, while a body streams; default 1 h
-	Client       string          // what identifies callers, in the form of a Limit's Key; "": nothing
-	Rule         *blame.Rule     // of conviction; nil: the ledger's
-	Retry        *dispatch.Retry // bounds and budget of retries; nil: the dispatcher's
-	Off          bool            // no quarantine
+	// BufferBody is the longest body that is read completely before a worker is asked, on disk beyond Buffer, and sent with
+	// its length. Longer ones stream, or get 413 if they have no length. 0: bodies beyond Buffer stream.
+	BufferBody int64
+	MaxBody    int64           // longer bodies get 413; 0: no limit
+	Timeout    time.Duration   // until the answer begins; while a body streams, between signs of progress; default 30 s
+	Upload     time.Duration   // until the answer begins, while a body streams; default 1 h
+	Client     string          // what identifies callers, in the form of a Limit's Key; "": nothing
+	Rule       *blame.Rule     // of conviction; nil: the ledger's
+	Retry      *dispatch.Retry // bounds and budget of retries; nil: the dispatcher's
+	Off        bool            // no quarantine
 	// StreamIdle and StreamTotal bound answers that have begun: the time without any data, and the total time. Then both
 	// connections are cut. 0: no bound.
 	StreamIdle, StreamTotal time.Duration
@@ -233,7 +236,7 @@ func (r Route) faults() []error {
 	default:
 		errs.Add("Lookalikes is %q, want drop or refuse", string(r.Lookalikes))
 	}
-	errs.If(r.Buffer < 0 || r.BufferAnswer < 0 || r.MaxBody < 0 || min(r.Timeout, r.Upload, r.StreamIdle, r.StreamTotal) < 0, "Buffer, BufferAnswer, MaxBody, Timeout, Upload, StreamIdle or StreamTotal is negative")
+	errs.If(r.Buffer < 0 || r.BufferAnswer < 0 || r.BufferBody < 0 || r.MaxBody < 0 || min(r.Timeout, r.Upload, r.StreamIdle, r.StreamTotal) < 0, "Buffer, BufferAnswer, BufferBody, MaxBody, Timeout, Upload, StreamIdle or StreamTotal is negative")
 	if _, err := parseSticky(r.Sticky); err != nil {
 		errs.Add("Sticky is %q: %w", r.Sticky, err)
 	}

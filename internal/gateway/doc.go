@@ -21,7 +21,8 @@
 //   - Paths and header names that servers read in different ways do not reach workers in
 //     that form: see [PathMode] and [LookalikeMode].
 //   - Memory is bounded: per connection by its buffers, for bodies by Route.Buffer and
-//     Config.MaxBuffered. Larger bodies stream.
+//     Config.MaxBuffered. Larger bodies stream, or are on disk (Route.BufferBody), up to
+//     MaxSpooled for all.
 //   - Secrets stay out of dead letters (headers, parameters and user information are
 //     redacted by name; bodies are not examined) and out of problem documents.
 //
@@ -60,10 +61,11 @@
 //
 // # What it does not do
 //
-// Bodies beyond Route.Buffer, and bodies of unknown length whose sender pauses for 100
-// ms, are not held. They stream and cannot be replayed, and their fingerprint covers only
-// what had arrived. If an answer's body ends with its connection and the worker dies
-// without a reset, the gateway cannot tell whether the body was complete.
+// Without Route.BufferBody, bodies beyond Route.Buffer, and bodies of unknown length whose sender pauses for 100
+// ms, are not held. They stream. Neither they nor bodies on disk can be replayed, and their
+// fingerprint covers only what is held in memory. If an answer's body ends with its connection and the worker dies
+// without a reset, the gateway cannot tell whether the body was complete. Nor can it over TLS
+// when the goodbye (close_notify) is missing, which many servers do not send.
 //
 // # Two wires, one core
 //

@@ -49,7 +49,6 @@ func (e *edit) drops(name string) bool {
 	return false
 }
 
-// apply edits fields in place.
 func (e *edit) apply(fields []h1.Field) []h1.Field {
 	if len(e.drop) == 0 {
 		return fields

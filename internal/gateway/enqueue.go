@@ -64,7 +64,6 @@ type EnqueueError struct {
 	Detail string
 }
 
-// Error returns the detail.
 func (e *EnqueueError) Error() string { return e.Detail }
 
 // enqueue puts the request on the route's queue and answers 202.

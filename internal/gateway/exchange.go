@@ -34,7 +34,6 @@ func (x *exchange) problem(p problem.Document, extra ...h1.Field) {
 	x.document(p.Status, "application/problem+json", append(body, '\n'), extra)
 }
 
-// document answers with a body that the gateway makes.
 func (x *exchange) document(status int, kind string, body []byte, extra []h1.Field) {
 	if x.isGRPC() {
 		x.grpcDocument(status, body, extra)

@@ -64,7 +64,9 @@ func (j *job) passFields(b []byte) []byte {
 	for i := range r.Fields {
 		f := &r.Fields[i]
 		switch f.Key {
-		case h1.Other, h1.ContentType, h1.Date, h1.IdempotencyKey, h1.RequestDeadline:
+		case h1.Other:
+			j.bound = j.bound || h1.Fold(f.Name, "authorization") && bindsConnection(f.Value)
+		case h1.ContentType, h1.Date, h1.IdempotencyKey, h1.RequestDeadline:
 		case h1.RequestTimeout, h1.GRPCTimeout:
 			continue // every attempt writes its own, unless the caller's value is invalid
 		case h1.TraceParent:

@@ -202,7 +202,7 @@ func TestBadAnswers(t *testing.T) {
 		"HTTP/1.1 200 OK\nX a: b\n\n",
 		"HTTP/1.1 200 OK\nX: a\n b\n\n",
 		"HTTP/1.1 101 Switching Protocols\nUpgrade: x\n\n",
-		strings.Repeat("HTTP/1.1 102 Processing\n\n", 20) + hello,
+		strings.Repeat("HTTP/1.1 102 Processing\n\n", 2000) + hello,
 		"HTTP/1.1 200 OK\nX: " + strings.Repeat("x", 70<<10) + "\n\n",
 	} {
 		f, d, _ := through(t, func(c *workerConn) {

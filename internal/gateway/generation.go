@@ -46,7 +46,6 @@ func (g *Gateway) use(s *settings) bool {
 
 func (s *settings) drop() { s.used.n.Add(-1) }
 
-// replace makes s the current settings.
 func (g *Gateway) replace(s *settings) {
 	g.former.mu.Lock()
 	defer g.former.mu.Unlock()

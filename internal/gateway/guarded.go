@@ -39,7 +39,6 @@ func (j *job) guarded() error {
 	return nil
 }
 
-// checked makes sure that there is a check.
 func (j *job) checked() {
 	if j.check == nil {
 		j.check = new(guardfront.Check)

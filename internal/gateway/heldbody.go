@@ -84,7 +84,6 @@ func (b *heldBody) giveBack() {
 	}
 }
 
-// release gives up the held body.
 func (b *heldBody) release() {
 	if b.reserved > 0 {
 		b.g.held.Add(-b.reserved)

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,12 +78,10 @@ func (s *Server) runHTTP2(ctx context.Context, p *passed, over <-chan struct{}) 
 	}
 	if d := time.Duration(s.lastCall.Load()); d > 0 {
 		s.leaving.Store(true)
-		late := time.NewTimer(d)
 		select {
-		case <-late.C:
+		case <-time.After(d):
 		case <-over:
 		}
-		late.Stop()
 	}
 	drain, cancel := context.WithTimeout(work, s.cfg.DrainTimeout)
 	defer cancel()
@@ -135,9 +134,7 @@ func (s *Server) http2(work context.Context, inside *sync.WaitGroup) *http.Serve
 	}
 	srv.Protocols.SetHTTP2(true)
 	srv.Protocols.SetUnencryptedHTTP2(true)
-	if srv.MaxHeaderBytes == 0 {
-		srv.MaxHeaderBytes = 64 << 10
-	}
+	srv.MaxHeaderBytes = cmp.Or(srv.MaxHeaderBytes, 64<<10)
 	return srv
 }
 

@@ -43,6 +43,7 @@ type job struct {
 	rec         accesslog.Record // filled while the request runs
 	meter       meter            // around from
 	answer      *answerBuffer    // below meter; nil: none
+	buffered    *bodyBuffer      // from, if the rest of the body is in a file; nil: it is not
 	cacheWriter cacheWriter      // likewise, if a copy is kept
 	marked      h1.Field         // of an answer that is not the route's own
 	ended       time.Time        // when a worker's answer had been sent; zero: unknown

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -50,7 +51,6 @@ func CheckRedirect(to string) error {
 	return nil
 }
 
-// redirect answers with the redirect.
 func (j *job) redirect() {
 	d := j.route.Redirect
 	host := strings.TrimSuffix(withoutPort(j.req.Host), ".")
@@ -63,9 +63,6 @@ func (j *job) redirect() {
 		target = "/"
 	}
 	to := strings.TrimSuffix(strings.Replace(d.To, hostMark, host, 1), "/") + target
-	status := d.Status
-	if status == 0 {
-		status = http.StatusPermanentRedirect
-	}
+	status := cmp.Or(d.Status, http.StatusPermanentRedirect)
 	j.document(status, "text/plain; charset=utf-8", []byte("It is at "+to+"\n"), []h1.Field{{Name: "Location", Value: to}})
 }

@@ -25,15 +25,9 @@ type route struct {
 
 func newRoute(c Route) *route {
 	c.Name = c.name()
-	if c.Replay == "" {
-		c.Replay = ReplayIdempotent
-	}
-	if c.Paths == "" {
-		c.Paths = PathsNormalise
-	}
-	if c.Buffer == 0 {
-		c.Buffer = DefaultBuffer
-	}
+	c.Replay = cmp.Or(c.Replay, ReplayIdempotent)
+	c.Paths = cmp.Or(c.Paths, PathsNormalise)
+	c.Buffer = cmp.Or(c.Buffer, DefaultBuffer)
 	c.Timeout = orDefault(c.Timeout, DefaultTimeout)
 	c.Upload = max(orDefault(c.Upload, DefaultUploadTimeout), c.Timeout)
 	r := &route{Route: c, request: newEdit(c.Request), answer: newEdit(c.Answer)}

@@ -13,7 +13,6 @@ type secrets struct {
 	held *redact.Held // nil: none
 }
 
-// know registers the secrets of the request.
 func (k *secrets) know(to *redact.Values, names *redact.Names, req *h1.Request) {
 	for i := range req.Fields {
 		if f := &req.Fields[i]; (f.Key == h1.Other || f.Key == h1.ProxyAuthorization) && names.Secret(f.Name) {

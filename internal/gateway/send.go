@@ -13,8 +13,12 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/gateway/span"
 )
 
-// maxInterim bounds the interim answers (1xx) to one request.
-const maxInterim = 16
+// Bounds of the interim answers (1xx) to one request: so many, and more with the time that it takes. Servers that report the
+// progress of an upload or of a long job send one each second or so.
+const (
+	maxInterim   = 100
+	interimEvery = 100 * time.Millisecond
+)
 
 // deliver is Send. parent is the span that the worker gets, if any.
 func (j *job) deliver(ctx context.Context, t *dispatch.Target, parent span.Trace) dispatch.Result {
@@ -70,7 +74,7 @@ func (j *job) deliverPlain(c *h1.Conn, t *dispatch.Target) dispatch.Result {
 	if j.up != nil && res.Fault != dispatch.NoFault && j.up.lost {
 		res.Fault, res.Err = dispatch.CallerGone, j.up.cause
 	}
-	c.ReleaseAt(err == nil && j.up.finished(), res.At)
+	c.ReleaseAt(err == nil && j.up.finished() && !j.bound, res.At)
 	if res.Fault != dispatch.NoFault {
 		j.from.Reset()
 	}
@@ -99,9 +103,16 @@ func (j *job) receive(c *h1.Conn, t *dispatch.Target) dispatch.Result {
 		res.Fault, res.Err = dispatch.BadAnswer, errors.New("the worker switched protocols unasked")
 		return res
 	}
+	if r.Status == 101 && !j.up.sent() {
+		res.Fault, res.Err = dispatch.BadAnswer, errors.New("the worker switched protocols before it had read the request")
+		return res
+	}
 	now := j.begun(t)
 	j.answerHead(r)
 	j.resp.At = now
+	if r.Status == 401 && challengesConnection(r.Fields) {
+		j.bound = true
+	}
 	if admission.IsStream(r.Status, contentType(r.Fields)) {
 		t.Stream()
 		j.admission.Stream(now)
@@ -129,7 +140,14 @@ func (j *job) begun(t *dispatch.Target) time.Time {
 
 // receiveHead reads up to the final head and passes interim heads on, except 100: the gateway has sent its own.
 func (j *job) receiveHead(c *h1.Conn) error {
-	for range maxInterim {
+	var first time.Time // of the interim answers
+	for n := 0; ; n++ {
+		if n == 1 {
+			first = time.Now()
+		}
+		if n > maxInterim && n-maxInterim > int(time.Since(first)/interimEvery) {
+			return &h1.Error{Status: 502, Rule: "too many interim answers"}
+		}
 		if err := c.ReadHead(j.req.Method); err != nil {
 			return err
 		}
@@ -145,7 +163,6 @@ func (j *job) receiveHead(c *h1.Conn) error {
 			return fmt.Errorf("%w: %w", errGone, err)
 		}
 	}
-	return &h1.Error{Status: 502, Rule: "too many interim answers"}
 }
 
 // answerHead prepares the head for the caller.

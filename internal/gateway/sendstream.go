@@ -32,7 +32,7 @@ type stream struct {
 	pieces chan piece // what was read of the answer's body
 	want   chan []byte
 	reader sync.WaitGroup
-	buf    [readSize]byte
+	buf    *[readSize]byte // from the gateway's pool
 }
 
 // piece is a piece of the body of an answer.
@@ -40,6 +40,9 @@ type piece struct {
 	n   int
 	err error
 }
+
+// maxWaiting bounds the interim answers that wait for the caller.
+const maxWaiting = 16
 
 // event is an interim answer, or the head of the answer.
 type event struct {
@@ -54,7 +57,7 @@ var errHeadTooLarge = errors.New("the head is larger than the worker takes")
 // deliverStream is deliver over HTTP/2.
 func (j *job) deliverStream(ctx context.Context, t *dispatch.Target, place *h2.Place) dispatch.Result {
 	rctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // Wait checks ctx
-	s := &stream{place: place, cancel: cancel, events: make(chan event, maxInterim+1)}
+	s := &stream{place: place, cancel: cancel, events: make(chan event, maxWaiting+1)}
 	req, err := j.request(rctx, s)
 	if err != nil {
 		cancel()
@@ -143,14 +146,13 @@ func announced(names string, to http.Header) http.Header {
 	return to
 }
 
-// hint passes an interim answer to the goroutine that waits for the answer.
+// hint passes an interim answer to the goroutine that waits for the answer. It does not wait, because other streams of the
+// connection would wait too: what comes faster than the caller takes it is dropped.
 func (s *stream) hint(status int, h http.Header) error {
-	select {
-	case s.events <- event{status: status, header: h}:
-		return nil
-	default:
-		return errors.New("too many interim answers")
+	if len(s.events) < cap(s.events)-1 { // the answer itself always has room
+		s.events <- event{status: status, header: h}
 	}
+	return nil
 }
 
 // await waits for a value from ch, within the job's bounds.
@@ -265,7 +267,7 @@ func sortedFields(h http.Header) []h1.Field {
 
 // copyStream passes the body of the answer on.
 func (j *job) copyStream(s *stream, r *h1.Response) dispatch.Result {
-	s.read()
+	s.read(j.g)
 	left := r.Length // -1: unknown
 	for first := true; ; first = false {
 		if !first {
@@ -300,7 +302,10 @@ func (j *job) copyStream(s *stream, r *h1.Response) dispatch.Result {
 }
 
 // read starts reading the answer's body, one piece per request.
-func (s *stream) read() {
+func (s *stream) read(g *Gateway) {
+	if s.buf, _ = g.reads.Get().(*[readSize]byte); s.buf == nil {
+		s.buf = new([readSize]byte)
+	}
 	s.want, s.pieces = make(chan []byte, 1), make(chan piece, 1)
 	body := s.answer.Body
 	s.reader.Go(func() {
@@ -327,9 +332,10 @@ func (s *stream) end(j *job) {
 	if s.want != nil {
 		close(s.want)
 		s.reader.Wait()
+		j.g.reads.Put(s.buf)
 	}
 	s.body.end()
-	if early {
+	if early && j.buffered == nil {
 		j.from.Close() // the end of the body is unknown
 	}
 }

@@ -69,6 +69,12 @@ func (w *twoWorker) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 			rw.Header().Add("X-Many", "y")
 		}
 		return
+	case "/hints":
+		rw.Header().Set("Link", "</x>")
+		for range 300 {
+			rw.WriteHeader(http.StatusEarlyHints)
+		}
+		return
 	case "/none":
 		rw.WriteHeader(http.StatusNoContent)
 		return

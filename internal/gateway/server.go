@@ -82,7 +82,6 @@ func NewServer(g *Gateway, cfg ServerConfig) (*Server, error) {
 	return &Server{gateway: g, cfg: cfg, ln: ln}, nil
 }
 
-// Addr returns where the server listens.
 func (s *Server) Addr() net.Addr { return s.ln.Addr() }
 
 // Close closes the listener of a server that will not run.
@@ -105,10 +104,8 @@ func (s *Server) Run(ctx context.Context) error {
 	work, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	stop := context.AfterFunc(ctx, func() {
-		late := time.NewTimer(s.cfg.DrainTimeout)
-		defer late.Stop()
 		select {
-		case <-late.C:
+		case <-time.After(s.cfg.DrainTimeout):
 			cut()
 		case <-work.Done():
 		}

@@ -56,7 +56,6 @@ func (j *job) stick() uint64 {
 	return max(binary.BigEndian.Uint64(sum[:]), 1)
 }
 
-// cookie returns the value of one cookie of a field.
 func cookie(field, name string) string {
 	for pair := range strings.SplitSeq(field, ";") {
 		if n, value, ok := strings.Cut(strings.TrimSpace(pair), "="); ok && n == name {

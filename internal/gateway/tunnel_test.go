@@ -87,6 +87,65 @@ func TestWebSocketEcho(t *testing.T) {
 	}
 }
 
+// A request that asks for another protocol may have a body, which is read as one by the worker before it
+// switches: Docker's clients start commands in containers like that. What follows the body belongs to the new protocol.
+func TestUpgradeWithABody(t *testing.T) {
+	const body = `{"Detach":false,"Tty":false}`
+	for name, head := range map[string]string{
+		"length": fmt.Sprintf("Content-Length: %d\n\n%s", len(body), body),
+		"chunks": fmt.Sprintf("Transfer-Encoding: chunked\n\n%x\n%s\n0\n\n", len(body), body),
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := make(chan string, 1)
+			f, d, _ := through(t, func(c *workerConn) {
+				r, sent := c.request()
+				if r == nil {
+					return
+				}
+				got <- fmt.Sprint(r.Header.Get("Connection"), " ", r.Header.Get("Upgrade"), " ", r.ContentLength, " ", sent)
+				c.send("HTTP/1.1 101 UPGRADED\nConnection: Upgrade\nUpgrade: tcp\n\n")
+				_, _ = io.Copy(c, c.br)
+			})
+			c := dial(t, f.addr)
+			c.raw(crlf("POST /exec/1/start HTTP/1.1\nHost: h\nConnection: Upgrade\nUpgrade: tcp\n"+head) + "early")
+			c.opens("tcp")
+			if want := fmt.Sprint("Upgrade tcp ", len(body), " ", body); <-got != want {
+				t.Errorf("the worker got something else than %s", want)
+			}
+			c.raw(" and late")
+			_ = c.Conn.(interface{ CloseWrite() error }).CloseWrite()
+			if rest, clean := c.ends(); rest != "early and late" || !clean {
+				t.Errorf("got %q, clean %v", rest, clean)
+			}
+			if r := d.result(); r.Fault != dispatch.NoFault || r.Status != 101 {
+				t.Errorf("fault %d, status %d, %v", r.Fault, r.Status, r.Err)
+			}
+		})
+	}
+}
+
+// A body that is not held whole comes without the Upgrade: the worker might take what follows for the new
+// protocol.
+func TestUpgradeWithALongBody(t *testing.T) {
+	got := make(chan string, 1)
+	f, _, _ := through(t, func(c *workerConn) {
+		r, _ := c.request()
+		if r == nil {
+			return
+		}
+		got <- r.Header.Get("Upgrade")
+		c.send(hello)
+	})
+	c := dial(t, f.addr)
+	c.send(fmt.Sprintf("POST / HTTP/1.1\nHost: h\nConnection: Upgrade\nUpgrade: tcp\nContent-Length: %d\n\n", 1<<20) + strings.Repeat("x", 1<<20))
+	if resp, _ := c.answer("POST"); resp.StatusCode != 200 {
+		t.Errorf("status %d", resp.StatusCode)
+	}
+	if up := <-got; up != "" {
+		t.Errorf("the worker got Upgrade: %s", up)
+	}
+}
+
 // TestTunnelEnds checks whose fault the ends of a tunnel are.
 func TestTunnelEnds(t *testing.T) {
 	for _, tc := range []struct {

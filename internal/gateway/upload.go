@@ -47,6 +47,21 @@ func (u *upload) finished() bool {
 	}
 }
 
+// sent waits a moment for the end of the upload, and reports whether everything has been sent.
+func (u *upload) sent() bool {
+	if u == nil {
+		return true
+	}
+	timer := time.NewTimer(finishing)
+	defer timer.Stop()
+	select {
+	case <-u.done:
+		return u.cause == nil
+	case <-timer.C:
+		return false
+	}
+}
+
 // upload starts sending: what is left of the payload, then what the caller sends.
 func (j *job) upload(c *h1.Conn, rest []byte) {
 	u := &upload{done: make(chan struct{})}
@@ -77,16 +92,16 @@ func (j *job) join(c *h1.Conn, failed bool) {
 		c.Shut()
 	}
 	if u.whole.Load() {
-		timer := time.NewTimer(finishing)
-		defer timer.Stop()
 		select {
 		case <-u.done:
 			return
-		case <-timer.C:
+		case <-time.After(finishing):
 		}
 	}
 	j.from.Interrupt()
-	j.from.Close() // the end of the body is unknown
+	if j.buffered == nil {
+		j.from.Close() // the end of the body is unknown
+	}
 	c.Shut()
 	<-u.done
 }

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The walk finds what a full decoding finds, and does not fall over anything.
-func TestJSONWalkAgreesWithDecoding(t *testing.T) {
+// The search finds what a full decoding finds, and does not fall over anything.
+func TestTextsAtAgreesWithDecoding(t *testing.T) {
 	leaf := rapid.OneOf(rapid.Just[any](nil), rapid.Just[any](true), rapid.Map(rapid.Float64Range(-1e9, 1e9), func(f float64) any { return f }),
 		rapid.Map(rapid.StringMatching(`[ab"\\{}\[\],: é]{0,6}`), func(s string) any { return s }))
 	var value func(depth int) *rapid.Generator[any]
@@ -54,10 +54,8 @@ func TestJSONWalkAgreesWithDecoding(t *testing.T) {
 			}
 		}
 		find(doc, names)
-		w := jsonWalk{text: text}
-		w.value(names)
-		if !slices.Equal(w.found, want) && len(want) <= maxTexts {
-			t.Fatalf("%s at %q: %q, want %q", text, names, w.found, want)
+		if found, err := textsAt(nil, text, names); err != nil || !slices.Equal(found, want) && len(want) <= maxTexts {
+			t.Fatalf("%s at %q: %q, %v, want %q", text, names, found, err, want)
 		}
 	})
 }

@@ -262,7 +262,6 @@ func (g *Guard) take(q *guard.Query, who *guard.Caller) *recordedQuery {
 	return line
 }
 
-// target sets where a query went.
 func (q *recordedQuery) target(of *guard.Query) {
 	if q.Path = (&url.URL{Path: of.Path}).EscapedPath(); of.RawQuery != "" {
 		q.Path += "?" + of.RawQuery

@@ -27,7 +27,6 @@ type Case struct {
 
 func (l *Local) caseKey(p bezoar.Fingerprint) string { return "case/" + l.cfg.Queue + "/" + p.String() }
 
-// message judges the payload.
 func (l *Local) message(tx *facts.Tx, now time.Time, e Ending, s *Sentence) error {
 	if e.Class == bezoar.Throttled || e.Class == bezoar.Outage || e.Class == bezoar.Transient {
 		e.Votes = 0 // a transient failure is never poison, however often it occurs

@@ -65,7 +65,6 @@ type Judge struct {
 	loaded bool      // it has been read without an error
 }
 
-// New returns a judge.
 func New(c Config) *Judge {
 	return &Judge{cfg: c.withDefaults(), queues: map[string]*queueState{}, groups: map[string]*groupState{}}
 }

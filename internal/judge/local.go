@@ -71,7 +71,6 @@ type Local struct {
 	seed  maphash.Seed
 }
 
-// NewLocal returns a judge of a queue.
 func NewLocal(c LocalConfig) (*Local, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("make a judge: %w", err)
@@ -193,7 +192,6 @@ type Sentence struct {
 	Why   string        // for people
 }
 
-// Failed judges an ending.
 func (l *Local) Failed(now time.Time, e Ending) (s Sentence, err error) {
 	r := l.judge.Failed(context.Background(), now, l.src, Failure{
 		Class: e.Class, Failure: e.Failure, Payload: e.Payload, ID: l.hash(e.ID), Group: e.Downstream, Trial: e.Trial,

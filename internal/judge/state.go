@@ -63,7 +63,6 @@ func (s *queueState) paused() bool {
 	return paused
 }
 
-// groupState is the state of a downstream group.
 type groupState struct {
 	mark
 	name    string

@@ -11,24 +11,34 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
+// idleEvery is how often Run looks for tasks that nobody has told it of.
+const idleEvery = 10 * time.Second
+
 // Run works on the tasks of sources and writes down how tasks ended, until ctx
 // is over. Any number of processes may run services on one store.
 func (svc *Service) Run(ctx context.Context) error {
 	var working sync.WaitGroup
 	defer working.Wait()
 	slots := make(chan struct{}, runsAtOnce)
-	tick := time.NewTicker(max(svc.config.PollEvery, time.Millisecond))
-	defer tick.Stop()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
 	for {
-		svc.complain(ctx, "work on tasks", svc.workOnRuns(ctx, &working, slots))
-		svc.complain(ctx, "see how tasks end", svc.concludeAll(ctx))
+		live, err := svc.workOnRuns(ctx, &working, slots)
+		svc.complain(ctx, "work on tasks", err)
+		open, err2 := svc.concludeAll(ctx)
+		svc.complain(ctx, "see how tasks end", err2)
 		if ctx.Err() == nil {
 			svc.errlog.Passed()
 		}
+		every := max(svc.config.PollEvery, time.Millisecond)
+		if err == nil && err2 == nil && live+open == 0 && !svc.config.Queue.Shared() {
+			every = max(every, idleEvery) // whoever starts a task in this process kicks
+		}
+		timer.Reset(every)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-timer.C:
 		case <-svc.kick:
 		}
 	}
@@ -41,22 +51,28 @@ func (svc *Service) complain(ctx context.Context, what string, err error) {
 	}
 }
 
-func (svc *Service) workOnRuns(ctx context.Context, working *sync.WaitGroup, slots chan struct{}) error {
+// workOnRuns begins to work on tasks that nobody works on. It returns how many tasks are not over.
+func (svc *Service) workOnRuns(ctx context.Context, working *sync.WaitGroup, slots chan struct{}) (live int, err error) {
 	runs, err := svc.runs(ctx)
 	if err != nil {
-		return err
+		return 0, err
+	}
+	for _, r := range runs {
+		if r.Task.State.Live() {
+			live++
+		}
 	}
 	for _, r := range runs {
 		select {
 		case slots <- struct{}{}:
 		default:
-			return nil // they are kept for later, or for others
+			return live, nil // they are kept for later, or for others
 		}
 		w, err := svc.claim(ctx, r)
 		if w == nil {
 			<-slots
 			if err != nil {
-				return err
+				return live, err
 			}
 			continue
 		}
@@ -65,7 +81,7 @@ func (svc *Service) workOnRuns(ctx context.Context, working *sync.WaitGroup, slo
 			svc.complain(ctx, "work on task "+w.Task.ID, w.work(ctx))
 		})
 	}
-	return nil
+	return live, nil
 }
 
 // followed is a task whose end is to be written down.
@@ -87,6 +103,7 @@ func (svc *Service) follow(ctx context.Context, id string, who Actor, planned in
 	if err != nil {
 		svc.config.Log.Error("the end of a task will not be in the audit log", "task", id, "err", err)
 	}
+	svc.hurry()
 }
 
 func (svc *Service) putFollowed(ctx context.Context, id string, f followed, version int64) (int64, error) {
@@ -99,18 +116,18 @@ func (svc *Service) putFollowed(ctx context.Context, id string, f followed, vers
 }
 
 // concludeAll writes down how tasks ended, each once, and once more if the
-// service that did dies over it.
-func (svc *Service) concludeAll(ctx context.Context) error {
+// service that did dies over it. It returns how many tasks had no end yet.
+func (svc *Service) concludeAll(ctx context.Context) (open int, err error) {
 	marks, err := svc.Marks().Marks(ctx, followPrefix)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, m := range marks {
 		if err := svc.conclude(ctx, m); err != nil {
-			return err
+			return len(marks), err
 		}
 	}
-	return nil
+	return len(marks), nil
 }
 
 func (svc *Service) conclude(ctx context.Context, m queue.Mark) error {

@@ -22,7 +22,8 @@ import (
 type Config struct {
 	Queue   Queue    // *queue.Engine
 	Sources []Source // dead letters that are in no queue
-	// PollEvery is how often Watch and Run look for news; default 500 ms.
+	// PollEvery is how often Run looks for news; default 500 ms. While no task is under way and no other process
+	// uses the store, Run looks every ten seconds.
 	PollEvery time.Duration
 	// Now is for what people read: when a plan was made, how long a task will
 	// take. What is decided by time is decided by the store's clock. Default
@@ -32,7 +33,6 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Validate reports every fault.
 func (c Config) Validate() error {
 	var errs faults.List
 	errs.If(c.Queue == nil, "Queue: is missing")
@@ -58,6 +58,7 @@ func (svc *Service) SetSources(sources []Source) error {
 		return fmt.Errorf("change what dead letters come from: %w", err)
 	}
 	svc.sources.Store(&sources)
+	svc.hurry() // a task may wait for one of them
 	return nil
 }
 
@@ -97,12 +98,10 @@ func (svc *Service) Marks() queue.Marks { return svc.config.Queue.Marks() }
 
 // pause waits, or says why it did not.
 func pause(ctx context.Context, t time.Duration) error {
-	timer := time.NewTimer(t)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-timer.C:
+	case <-time.After(t):
 		return nil
 	}
 }

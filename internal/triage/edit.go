@@ -69,7 +69,6 @@ func (svc *Service) edit(ctx context.Context, id string, e Edit) (Edited, error)
 
 func editable(s Source) bool { _, ok := s.(Editor); return ok }
 
-// editThere edits a letter where it is.
 func editThere(ctx context.Context, s Source, m queue.Death, in queue.ResendInput) (Edited, error) {
 	if in.Destination != s.Name() {
 		return Edited{}, fmt.Errorf("Destination: letters of %q go back to where they came from: %w", s.Name(), ErrUnsupported)

@@ -20,7 +20,6 @@ const (
 	ErrInvalid      Code = "invalid-argument" // the text names the field
 )
 
-// Error returns the code in words.
 func (c Code) Error() string { return strings.ReplaceAll(string(c), "-", " ") }
 
 // CodeOf returns the code that err wraps, or "".
@@ -38,7 +37,6 @@ func (e *ChangedError) Error() string {
 	return fmt.Sprintf("the plan changed: %d letters were planned, %d are there now", e.Planned, e.Now)
 }
 
-// Unwrap returns the code.
 func (e *ChangedError) Unwrap() error { return ErrPlanChanged }
 
 func invalid(format string, args ...any) error {

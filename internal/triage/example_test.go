@@ -52,14 +52,13 @@ func Example() {
 		panic(err)
 	}
 	engine.Delete(ctx, "reports", m[0].Receipt)
-	for task, err := range service.Watch(ctx, tasks[0].ID) {
-		if err != nil {
+	task := tasks[0]
+	for !task.Over() {
+		if task, err = service.Task(ctx, task.ID); err != nil {
 			panic(err)
 		}
-		if task.Over() {
-			fmt.Println(task.State, task.Moved)
-		}
 	}
+	fmt.Println(task.State, task.Moved)
 	cancel()
 	<-done
 	// Output:

@@ -41,10 +41,8 @@ func NewGateway(fleet string, kept Kept) *Gateway {
 	return g
 }
 
-// Name is the queue of the fleet.
 func (g *Gateway) Name() string { return GatewayPrefix + g.fleet }
 
-// Letter returns one request.
 func (g *Gateway) Letter(ctx context.Context, id string) (queue.Death, error) {
 	if !strings.HasPrefix(id, "dl-") {
 		return queue.Death{}, queue.ErrLetterNotFound

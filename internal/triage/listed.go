@@ -15,7 +15,6 @@ import (
 // methods are those of a Source that reads its letters whole for every list.
 type Listing func(ctx context.Context, sel queue.Selection) ([]queue.Death, error)
 
-// Letters returns a page of letters.
 func (l Listing) Letters(ctx context.Context, sel queue.Selection, after int64, limit int) ([]queue.Death, error) {
 	all, err := l(ctx, sel)
 	return pageOf(all, after, limit), err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,7 +29,22 @@ type rig struct {
 	engine *queue.Engine
 	store  queue.Store
 	source *source
+	asked  asked
 	stop   func() // stops the service
+}
+
+// asked is an engine that counts how often it is asked for marks.
+type asked struct {
+	*queue.Engine
+	times  atomic.Int64
+	shared bool // it says that other processes use the store
+}
+
+func (a *asked) Shared() bool { return a.shared || a.Engine.Shared() }
+
+func (a *asked) Marks() queue.Marks {
+	a.times.Add(1)
+	return a.Engine.Marks()
 }
 
 const (
@@ -49,6 +65,7 @@ func test(t *testing.T, with *source, f func(r *rig)) {
 		if r.engine, err = queue.New(queue.Config{}, r.store); err != nil {
 			t.Fatal(err)
 		}
+		r.asked.Engine = r.engine
 		r.Service = r.service()
 		settings := queue.DefaultSettings()
 		r.must(r.engine.CreateQueue(t.Context(), dlq, settings, nil))
@@ -76,7 +93,7 @@ func (r *rig) run(service func(context.Context) error) (stop func()) {
 }
 
 func (r *rig) service() *triage.Service {
-	c := triage.Config{Queue: r.engine}
+	c := triage.Config{Queue: &r.asked}
 	if r.source != nil {
 		c.Sources = []triage.Source{r.source}
 	}

@@ -49,7 +49,6 @@ type Part struct {
 	Count int64  `json:"count"`
 }
 
-// of is the part of a selection.
 func (p Part) of(s queue.Selection) queue.Selection {
 	s.Queue, s.Last = p.Queue, p.Last
 	return s

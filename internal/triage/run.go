@@ -70,7 +70,6 @@ func (svc *Service) hurry() {
 	}
 }
 
-// runs returns all that are kept.
 func (svc *Service) runs(ctx context.Context) ([]run, error) {
 	if len(*svc.sources.Load()) == 0 {
 		return nil, nil
@@ -127,7 +126,6 @@ func (svc *Service) putRun(ctx context.Context, r run) (run, error) {
 	return r, err
 }
 
-// changeRun does what the queue does to its own tasks.
 func (svc *Service) changeRun(ctx context.Context, id string, c queue.MoveChange) (run, error) {
 	for {
 		r, err := svc.run(ctx, id)

@@ -27,6 +27,8 @@ type Queue interface {
 	Pardon(ctx context.Context, name string, payload bezoar.Fingerprint) error
 	Resend(ctx context.Context, id string, in queue.ResendInput) (queue.Sent, error)
 	Marks() queue.Marks
+	// Shared reports whether other processes use the store, too.
+	Shared() bool
 }
 
 // Tasks moves many letters in the background.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
@@ -235,4 +236,33 @@ func TestConfigNamesEveryFault(t *testing.T) {
 			t.Errorf("%q does not name %s", err, field)
 		}
 	}
+}
+
+// Without tasks a service lets the store rest, unless other processes may leave tasks there.
+func TestAServiceWithoutTasksSleeps(t *testing.T) {
+	test(t, newSource(), func(r *rig) {
+		during := func(d time.Duration) int64 {
+			synctest.Wait()
+			before := r.asked.times.Load()
+			time.Sleep(d)
+			return r.asked.times.Load() - before
+		}
+		if n := during(10 * time.Minute); n > 130 {
+			t.Errorf("the store was asked %d times in ten minutes without tasks", n)
+		}
+		r.asked.shared = true
+		time.Sleep(time.Minute)
+		if n := during(time.Minute); n < 200 {
+			t.Errorf("a shared store was asked %d times in a minute", n)
+		}
+		r.asked.shared = false
+		during(time.Minute)
+		r.kill(3, "a")
+		p, err := r.Plan(r.Context(), ann, triage.Redrive, queue.Selection{Queue: dlq}, triage.Options{})
+		r.must(nil, err)
+		r.must(r.Execute(r.Context(), ann, p.ID))
+		if n := during(10 * time.Second); n < 30 {
+			t.Errorf("the store was asked %d times in ten seconds after a redrive began", n)
+		}
+	})
 }

@@ -76,11 +76,8 @@ func TestTheServiceOnSQLite(t *testing.T) {
 	must(p, err)
 	tasks, err := service.Execute(ctx, ann, p.ID)
 	must(tasks, err)
-	for task, err := range service.Watch(ctx, tasks[0].ID) {
-		must(task, err)
-		if task.Over() && task.Moved != n-1 {
-			t.Errorf("the task is %+v", task)
-		}
+	if task := watch(t, service, tasks[0].ID, func(triage.Task) {}); task.Moved != n-1 {
+		t.Errorf("the task is %+v", task)
 	}
 	if trash, err := service.Count(ctx, queue.Selection{Queue: queue.TrashQueue}); err != nil || trash != n {
 		t.Errorf("the trash holds %d, %v", trash, err)

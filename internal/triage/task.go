@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"strings"
 	"time"
 
@@ -165,41 +164,6 @@ func (svc *Service) arrivals(ctx context.Context, t Task) (int64, error) {
 	s.Last = 0
 	now, _, err := store.CountLetters(ctx, s)
 	return max(now-then, 0), err
-}
-
-// Watch follows a task until it is over, or halts: then somebody has to resume
-// or cancel it. It yields the task at once and whenever it has changed, and
-// ends with an error if it cannot be seen any more, or ctx is over.
-func (svc *Service) Watch(ctx context.Context, id string) iter.Seq2[Task, error] {
-	return func(yield func(Task, error) bool) {
-		last, first := Task{}, true
-		for {
-			t, err := svc.Task(ctx, id)
-			if err != nil {
-				yield(t, err)
-				return
-			}
-			if first || news(last, t) {
-				if !yield(t, nil) {
-					return
-				}
-			}
-			last, first = t, false
-			if t.Over() || t.State == queue.MoveHalted {
-				return
-			}
-			if err := pause(ctx, svc.config.PollEvery); err != nil {
-				yield(t, wrap(err, "watch task %.64q", id))
-				return
-			}
-		}
-	}
-}
-
-// news reports whether there is something to say beside the passing of time.
-func news(a, b Task) bool {
-	return a.State != b.State || a.Moved != b.Moved || a.Succeeded != b.Succeeded || a.FailedAgain != b.FailedAgain ||
-		a.Arrivals != b.Arrivals || a.Rate != b.Rate || a.Failure != b.Failure || a.Waits != b.Waits
 }
 
 // Pause makes a task stand still.

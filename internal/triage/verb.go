@@ -86,7 +86,6 @@ func (o Options) Validate() error {
 	return errors.Join(faults...)
 }
 
-// task is how o moves n letters.
 func (o Options) task(v Verb, n int64) queue.MoveTask {
 	t := queue.MoveTask{Destination: o.Destination, Rate: o.Rate, Reason: o.Reason, HaltAbove: 1}
 	t.Rate = cmp.Or(t.Rate, DefaultRate)
@@ -113,7 +112,6 @@ func (o Options) task(v Verb, n int64) queue.MoveTask {
 // fits into a mark.
 const maxSelection = 40 << 10
 
-// check returns a selection that suits v.
 func (v Verb) check(s queue.Selection, o Options) (queue.Selection, error) {
 	if _, err := v.kind(); err != nil {
 		return s, err

@@ -45,12 +45,10 @@ func testTurns(t *testing.T, s *rig) {
 		}
 		written <- err
 	}()
-	wait := time.NewTimer(30 * time.Millisecond)
-	defer wait.Stop()
 	select {
 	case err := <-written:
 		t.Fatalf("the second did not wait: %v", err)
-	case <-wait.C:
+	case <-time.After(30 * time.Millisecond):
 	}
 	s.check(first.Commit(s.ctx()))
 	s.check(<-written)

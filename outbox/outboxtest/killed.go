@@ -126,7 +126,6 @@ func lines(t testing.TB, file string) (got []outbox.Record, deaths int) {
 	return got, deaths
 }
 
-// start starts a child.
 func (s *rig) start(command func() *exec.Cmd, c Child) *exec.Cmd {
 	s.t.Helper()
 	cmd := command()

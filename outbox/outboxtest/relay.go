@@ -29,9 +29,7 @@ func fast(c outbox.Config) outbox.Config {
 func (s *rig) relay(c outbox.Config) (r *outbox.Relay, stop func()) {
 	s.t.Helper()
 	c = fast(c)
-	if c.Store == nil {
-		c.Store = s.Store
-	}
+	c.Store = cmp.Or(c.Store, s.Store)
 	c.Owner = cmp.Or(c.Owner, "relay")
 	r, err := outbox.New(c)
 	s.check(err)

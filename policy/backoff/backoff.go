@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -16,12 +17,8 @@ type Config struct {
 
 // WithDefaults returns c with defaults in place of zero fields.
 func (c Config) WithDefaults() Config {
-	if c.Base == 0 {
-		c.Base = time.Second
-	}
-	if c.Cap == 0 {
-		c.Cap = max(5*time.Minute, c.Base)
-	}
+	c.Base = cmp.Or(c.Base, time.Second)
+	c.Cap = cmp.Or(c.Cap, max(5*time.Minute, c.Base))
 	return c
 }
 

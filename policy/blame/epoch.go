@@ -19,6 +19,7 @@ type epoch struct {
 	inFlight      int
 	answered      int64 // latest start among the attempts that were answered
 	heard         int64 // when it last answered
+	looked        int64 // when a look last found it well
 	gap           int64 // the usual time between two answers; 0: it is not known
 	answers       answers
 	firsts        map[bezoar.Fingerprint]int64 // when it first answered what, since deaths go unexplained; bounded

@@ -11,9 +11,11 @@ import (
 // follow in numbers that double.
 type duplicates struct {
 	running  uint32
-	begun    int64 // when the first answer of those that run began; 0 not yet
-	answered int64 // when the first answer was complete; 0 not yet
-	waited   bool  // somebody had to wait: what is known is kept a little longer
+	begun    int64  // when the first answer of those that run began; 0 not yet
+	answered int64  // when the first answer was complete; 0 not yet
+	waited   bool   // somebody had to wait: what is known is kept a little longer
+	first    uint32 // the ticket of one that runs, beside which others may run; none
+	last     uint32 // … of the one that joined last; none
 }
 
 // doubling is how long it takes until twice as many duplicates may run, counted
@@ -33,8 +35,9 @@ func (state *State) lead(i uint32) {
 	tk := &state.tickets[i]
 	d := state.leaders[tk.work.Fingerprint]
 	if d.running == 0 {
-		d.begun = 0
+		d.begun, d.first = 0, i
 	}
+	d.last = i
 	d.running++
 	state.leading++
 	tk.leader = true
@@ -42,10 +45,16 @@ func (state *State) lead(i uint32) {
 }
 
 // led ends what lead began.
-func (state *State) led(tk *ticket) {
-	fp := tk.work.Fingerprint
+func (state *State) led(i uint32) {
+	fp := state.tickets[i].work.Fingerprint
 	d := state.leaders[fp]
 	state.leading--
+	if d.last == i {
+		d.last = none
+	}
+	if d.first == i {
+		d.first = d.last
+	}
 	if d.running--; d.running == 0 && !(d.waited && d.answered != 0) {
 		delete(state.leaders, fp)
 		return

@@ -284,6 +284,9 @@ func (state *State) judge(now int64, v *view) (d Decision, caseIndex, group uint
 			if len(state.mutes) > 0 && state.waitsInVain(v.Work) {
 				return Decision{Action: ToLane, Cause: BySilence}, caseIndex, group
 			}
+			if epoch, ok := state.beside(now, v.Fingerprint); ok {
+				return Decision{Beside: epoch}, caseIndex, group
+			}
 			return duplicate(until, begun), caseIndex, group
 		}
 	}

@@ -139,7 +139,7 @@ func (state *State) Close(t Ticket) (wake bool) {
 		state.unlink(uint32(t))
 	}
 	if tk.leader {
-		state.led(tk)
+		state.led(uint32(t))
 		wake = true
 	}
 	if tk.canary {

@@ -82,6 +82,9 @@ type Decision struct {
 	// answered for Quiet.
 	Clean bool
 	Quiet time.Duration
+	// Beside narrows a ToFleet to the worker that has this epoch, on which copies of the work run: it
+	// may cost no further worker. 0: any worker.
+	Beside uint64
 }
 
 // Ticket is the hold that one piece of work has on the state.

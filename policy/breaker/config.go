@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -29,33 +30,15 @@ type Config struct {
 
 // WithDefaults returns c with defaults in place of zero fields.
 func (c Config) WithDefaults() Config {
-	if c.Window == 0 {
-		c.Window = 10 * time.Second
-	}
-	if c.MinVolume == 0 {
-		c.MinVolume = 20
-	}
-	if c.FailureRatio == 0 {
-		c.FailureRatio = 0.5
-	}
-	if c.SlowRatio == 0 {
-		c.SlowRatio = 0.8
-	}
-	if c.Consecutive == 0 {
-		c.Consecutive = 10
-	}
-	if c.Open == 0 {
-		c.Open = 5 * time.Second
-	}
-	if c.MaxOpen == 0 {
-		c.MaxOpen = max(5*time.Minute, c.Open)
-	}
-	if c.Probes == 0 {
-		c.Probes = 3
-	}
-	if c.ProbeFor == 0 {
-		c.ProbeFor = 30 * time.Second
-	}
+	c.Window = cmp.Or(c.Window, 10*time.Second)
+	c.MinVolume = cmp.Or(c.MinVolume, 20)
+	c.FailureRatio = cmp.Or(c.FailureRatio, 0.5)
+	c.SlowRatio = cmp.Or(c.SlowRatio, 0.8)
+	c.Consecutive = cmp.Or(c.Consecutive, 10)
+	c.Open = cmp.Or(c.Open, 5*time.Second)
+	c.MaxOpen = cmp.Or(c.MaxOpen, max(5*time.Minute, c.Open))
+	c.Probes = cmp.Or(c.Probes, 3)
+	c.ProbeFor = cmp.Or(c.ProbeFor, 30*time.Second)
 	return c
 }
 

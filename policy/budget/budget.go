@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -16,12 +17,8 @@ type Config struct {
 
 // WithDefaults returns c with defaults in place of zero fields.
 func (c Config) WithDefaults() Config {
-	if c.Ratio == 0 {
-		c.Ratio = 0.2
-	}
-	if c.Floor == 0 {
-		c.Floor = 3
-	}
+	c.Ratio = cmp.Or(c.Ratio, 0.2)
+	c.Floor = cmp.Or(c.Floor, 3)
 	return c
 }
 

@@ -41,7 +41,6 @@ func (t *Table) Return(now time.Time, caller uint64) { t.of(now, caller).Return(
 // Len returns how many callers have a place.
 func (t *Table) Len() int { return len(t.places) }
 
-// of returns the caller's budget.
 func (t *Table) of(now time.Time, caller uint64) *Budget {
 	if i, ok := t.index[caller]; ok {
 		return &t.places[i].budget

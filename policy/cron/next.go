@@ -29,7 +29,6 @@ func (s Schedule) Next(after time.Time, zone *time.Location) time.Time {
 	return time.Time{}
 }
 
-// fits reports whether a date is due.
 func (s Schedule) fits(date time.Time) bool {
 	if s.months&(1<<date.Month()) == 0 {
 		return false

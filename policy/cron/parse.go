@@ -21,7 +21,6 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("at character %d: %s", e.At+1, e.Text) }
 
-// field is one of the five fields.
 type field struct {
 	name     string
 	min, max int

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -24,15 +25,9 @@ type Rules struct {
 func (r Rules) WithDefaults() Rules {
 	const calm = 10 * time.Second
 	off := Band{Upper: Off, Lower: Off}
-	if r.Window == 0 {
-		r.Window = 30 * time.Second
-	}
-	if r.MinVolume == 0 {
-		r.MinVolume = 20
-	}
-	if r.Quantile == 0 {
-		r.Quantile = 0.99
-	}
+	r.Window = cmp.Or(r.Window, 30*time.Second)
+	r.MinVolume = cmp.Or(r.MinVolume, 20)
+	r.Quantile = cmp.Or(r.Quantile, 0.99)
 	r.Errors = r.Errors.Or(Limits{Degraded: Band{0.05, 0.02}, Failing: Band{0.5, 0.25}, Calm: calm})
 	r.Timeouts = r.Timeouts.Or(Limits{Degraded: Band{0.05, 0.02}, Failing: Band{0.25, 0.1}, Calm: calm})
 	r.Latency = r.Latency.Or(Limits{Degraded: off, Failing: off, Calm: calm})

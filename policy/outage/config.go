@@ -1,6 +1,7 @@
 package outage
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -19,24 +20,12 @@ type Config struct {
 
 // WithDefaults returns c with defaults in place of zero fields.
 func (c Config) WithDefaults() Config {
-	if c.Window == 0 {
-		c.Window = time.Minute
-	}
-	if c.Least == 0 {
-		c.Least = 5
-	}
-	if c.Share == 0 {
-		c.Share = 0.2
-	}
-	if c.Pause == 0 {
-		c.Pause = 30 * time.Second
-	}
-	if c.Cap == 0 {
-		c.Cap = max(10*time.Minute, c.Pause)
-	}
-	if c.CanaryFor == 0 {
-		c.CanaryFor = time.Minute
-	}
+	c.Window = cmp.Or(c.Window, time.Minute)
+	c.Least = cmp.Or(c.Least, 5)
+	c.Share = cmp.Or(c.Share, 0.2)
+	c.Pause = cmp.Or(c.Pause, 30*time.Second)
+	c.Cap = cmp.Or(c.Cap, max(10*time.Minute, c.Pause))
+	c.CanaryFor = cmp.Or(c.CanaryFor, time.Minute)
 	return c
 }
 

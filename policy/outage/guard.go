@@ -76,7 +76,6 @@ func (g *Guard) Failed(now time.Time, failure string, payload bezoar.Fingerprint
 // sampled returns how many payloads each one in the sample stands for.
 func sampled(shift uint8) int { return 1 << min(shift, 62) }
 
-// why returns the arithmetic of a trip.
 func (t *Trip) why(c *Config) string {
 	need := max(c.Least, int(math.Ceil(c.Share*float64(t.Ended)-1e-9)))
 	of := ""

@@ -1,6 +1,7 @@
 package poison
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -31,18 +32,10 @@ const (
 
 // WithDefaults returns cfg with defaults in place of zero fields.
 func (cfg Config) WithDefaults() Config {
-	if cfg.After == 0 {
-		cfg.After = 2
-	}
-	if cfg.For == 0 {
-		cfg.For = 15 * time.Minute
-	}
-	if cfg.Max == 0 {
-		cfg.Max = max(24*time.Hour, cfg.For)
-	}
-	if cfg.Forget == 0 {
-		cfg.Forget = 24 * time.Hour
-	}
+	cfg.After = cmp.Or(cfg.After, 2)
+	cfg.For = cmp.Or(cfg.For, 15*time.Minute)
+	cfg.Max = cmp.Or(cfg.Max, max(24*time.Hour, cfg.For))
+	cfg.Forget = cmp.Or(cfg.Forget, 24*time.Hour)
 	return cfg
 }
 

@@ -64,7 +64,6 @@ type Limits struct {
 	Threads     int     // of the process
 }
 
-// of returns the limit of one signal.
 func (l *Limits) of(s Signal) float64 {
 	switch s {
 	case Memory:

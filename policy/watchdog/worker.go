@@ -15,7 +15,6 @@ type worker struct {
 	life    uint64
 	up      time.Time
 	serving bool
-	sampled bool // there is a sample of this life
 	sample  Sample
 	last    time.Time // of the samples
 	memory  trend
@@ -40,19 +39,17 @@ type streak struct {
 	value float64
 }
 
-// lasts reports whether the streak is a breach.
 func (s *streak) lasts(now time.Time, c *Config) bool {
 	return s.n >= times && now.Sub(s.since) >= c.For
 }
 
-// see updates the worker.
 func (w *worker) see(now time.Time, c *Config, in *Worker) {
 	if w.life != in.Life {
-		w.life, w.sampled, w.memory, w.over = in.Life, false, trend{}, [signals]streak{}
+		w.life, w.memory, w.over = in.Life, trend{}, [signals]streak{}
 	}
 	w.up, w.serving = in.Up, in.Serving
 	if in.Up.IsZero() {
-		w.sampled, w.over = false, [signals]streak{}
+		w.over = [signals]streak{}
 	}
 	if in.Unseen || in.Up.IsZero() {
 		return
@@ -60,7 +57,7 @@ func (w *worker) see(now time.Time, c *Config, in *Worker) {
 	if d := now.Sub(w.last); d < 0 || d > max(gap, 2*c.For) {
 		w.over = [signals]streak{}
 	}
-	w.sampled, w.sample, w.last = true, in.Sample, now
+	w.sample, w.last = in.Sample, now
 	w.memory.add(now, c.Window, in.Sample.Memory)
 	for s := range signals {
 		limit, value := c.Limits.of(s), w.value(s)
@@ -76,7 +73,6 @@ func (w *worker) see(now time.Time, c *Config, in *Worker) {
 	}
 }
 
-// value returns the newest value of a signal.
 func (w *worker) value(s Signal) float64 {
 	if s == Growth {
 		return w.memory.rate

@@ -199,7 +199,6 @@ func (c *crowd) failCopy(t *rapid.T) {
 	c.released(o, minutes, dead)
 }
 
-// released is what a release makes of a message.
 func (c *crowd) released(o *copied, minutes int, dead bool) {
 	if o.leased, o.gone = false, false; dead || c.exhausted(o) {
 		c.die(o)

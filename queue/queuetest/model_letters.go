@@ -28,7 +28,6 @@ type letterModel struct {
 	task         string         // the last one
 }
 
-// modelLetter is a letter.
 type modelLetter struct {
 	id, in, origin string
 	outcome        queue.Outcome

@@ -76,7 +76,6 @@ func count(r quota.Row, n int64) quota.Count {
 	return quota.Count{Row: r, N: n, Keep: time.Hour}
 }
 
-// add adds counts and expects the totals.
 func add(t *testing.T, s quota.Store, node string, seq int64, counts []quota.Count, want ...int64) quota.Totals {
 	t.Helper()
 	totals, err := s.AddCounts(t.Context(), quota.Batch{Node: node, Seq: seq, Counts: counts})

@@ -53,7 +53,6 @@ func FromURL(text string, getenv func(string) string) (Config, error) {
 	})
 }
 
-// portOf returns the default port of a URL.
 func portOf(url string) string {
 	if strings.HasPrefix(url, "amqps:") {
 		return "5671"

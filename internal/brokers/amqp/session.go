@@ -232,7 +232,6 @@ func (n *session) shrink() error {
 	return nil
 }
 
-// consume processes the deliveries of a consumer.
 func (n *session) consume(c *consumer, deliveries <-chan amqp091.Delivery) {
 	s := n.source
 	for d := range deliveries {

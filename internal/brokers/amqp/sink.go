@@ -85,7 +85,6 @@ func (c SinkConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Close closes the connection.
 func (s *Sink) Close() error {
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()

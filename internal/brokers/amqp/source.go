@@ -141,7 +141,6 @@ func (s *Source) Extend(_ context.Context, m worker.Message, _ time.Duration) er
 	return err
 }
 
-// Done acknowledges a message.
 func (s *Source) Done(_ context.Context, m worker.Message) error {
 	s.mu.Lock()
 	h, err := s.find(m)

@@ -126,7 +126,6 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Options returns the client options for the cluster.
 func (c Client) Options() []kgo.Opt {
 	all := []kgo.Opt{kgo.SeedBrokers(c.Brokers...), kgo.ClientID("bezoar"), kgo.DisableClientMetrics()}
 	if c.TLS != nil {

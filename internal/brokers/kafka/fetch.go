@@ -28,11 +28,9 @@ func (s *Source) fetch(ctx context.Context) {
 		}
 		s.client.AllowRebalance()
 		if got.Err() != nil && ctx.Err() == nil { // avoid a busy loop
-			t := time.NewTimer(faultPause)
 			select {
-			case <-t.C:
+			case <-time.After(faultPause):
 			case <-ctx.Done():
-				t.Stop()
 			}
 		}
 		if ctx.Err() != nil || got.IsClientClosed() {

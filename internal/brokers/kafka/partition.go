@@ -139,7 +139,6 @@ func (p *partition) leave() {
 	}
 }
 
-// lose ends the partition.
 func (p *partition) lose() {
 	p.leave()
 	if !p.gone {

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,7 +70,6 @@ func (c SinkConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Close closes the connections.
 func (s *Sink) Close() error {
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
@@ -213,10 +213,7 @@ func (b *batchSend) send(ctx context.Context, going []int) (shared []int) {
 	if len(going) == 0 {
 		return nil
 	}
-	err := ctx.Err()
-	if err == nil {
-		err = b.away
-	}
+	err := cmp.Or(ctx.Err(), b.away)
 	var all []produced
 	if err == nil {
 		all, err = s.produce(ctx, b.records, going)

@@ -86,7 +86,6 @@ func isSubject(s string) bool {
 	return true
 }
 
-// Close closes the connection.
 func (s *Sink) Close() error {
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()

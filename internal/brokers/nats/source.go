@@ -280,7 +280,6 @@ func (s *Source) holding(m worker.Message) (int, *held, error) {
 	return 0, nil, fmt.Errorf("%w: the message was acknowledged, or belongs to another worker", worker.ErrLost)
 }
 
-// drop removes a held message.
 func (s *Source) drop(m worker.Message) (*held, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -105,7 +105,6 @@ func (c Client) open() pool {
 	}}
 }
 
-// do runs one command.
 func (p pool) do(ctx context.Context, command string, args ...any) (any, error) {
 	conn, err := p.GetContext(ctx)
 	if err != nil {
@@ -125,7 +124,6 @@ func inTime(ctx context.Context, err error) error {
 	return err
 }
 
-// run runs a script on one stream.
 func (p pool) run(ctx context.Context, script *redis.Script, stream string, args ...any) (any, error) {
 	conn, err := p.GetContext(ctx)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -116,9 +117,7 @@ func (s *Source) keep(ctx context.Context) {
 func (s *Source) beat(ctx context.Context) {
 	s.mu.Lock()
 	var ids []string
-	for id := range s.held {
-		ids = append(ids, id)
-	}
+	ids = slices.AppendSeq(ids, maps.Keys(s.held))
 	s.mu.Unlock()
 	if len(ids) == 0 {
 		return

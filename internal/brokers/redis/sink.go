@@ -71,7 +71,6 @@ func (c SinkConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Close closes the connections.
 func (s *Sink) Close() error {
 	return s.client.Close()
 }
@@ -100,7 +99,6 @@ end
 return {n, ''}
 `
 
-// Send adds records to the stream.
 func (s *Sink) Send(ctx context.Context, records []outbox.Record) []error {
 	results := make([]error, len(records))
 	failed := map[outgoing.Lane]bool{}

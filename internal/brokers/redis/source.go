@@ -144,10 +144,8 @@ func (s *Source) Receive(ctx context.Context, in worker.Receive) ([]worker.Messa
 // waits until ask returns.
 func (s *Source) ask(ctx context.Context, most int, wait time.Duration) error {
 	if s.delayed() >= maxDelayed { // until a delay ends
-		timer := time.NewTimer(s.untilDue(wait))
-		defer timer.Stop()
 		select {
-		case <-timer.C:
+		case <-time.After(s.untilDue(wait)):
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -177,7 +175,6 @@ func (s *Source) ask(ctx context.Context, most int, wait time.Duration) error {
 	return err
 }
 
-// entry is one entry of a stream.
 type entry struct {
 	id     string
 	values map[string]string
@@ -247,7 +244,6 @@ func (s *Source) untilDue(wait time.Duration) time.Duration {
 	return wait
 }
 
-// hold stores an entry.
 func (s *Source) hold(e entry, receives int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -316,7 +312,6 @@ func (s *Source) Extend(_ context.Context, m worker.Message, _ time.Duration) er
 	return err
 }
 
-// Done acknowledges a message.
 func (s *Source) Done(ctx context.Context, m worker.Message) error {
 	s.mu.Lock()
 	h, err := s.holding(m)

@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -161,7 +162,6 @@ func (s *Sink) judge(err error, one bool) error {
 	return fmt.Errorf("SQS answered %s: %.300s", code, api.ErrorMessage())
 }
 
-// entry converts a record to a message.
 func (s *Sink) entry(id string, r *outbox.Record) types.SendMessageBatchRequestEntry {
 	body, room := string(r.Payload), maxAttributes
 	attributes := map[string]types.MessageAttributeValue{}
@@ -179,10 +179,7 @@ func (s *Sink) entry(id string, r *outbox.Record) types.SendMessageBatchRequestE
 	e := types.SendMessageBatchRequestEntry{Id: &id, MessageBody: &body, MessageAttributes: attributes}
 	if s.fifo {
 		e.MessageDeduplicationId = aws.String(outgoing.ShortName(r.ID))
-		group := r.Key
-		if group == "" { // a group of its own: no other message waits for it
-			group = r.ID
-		}
+		group := cmp.Or(r.Key, r.ID) // a group of its own: no other message waits for it
 		e.MessageGroupId = aws.String(outgoing.ShortName(group))
 	}
 	return e

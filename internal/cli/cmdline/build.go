@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 )
 
-// helpFlag is the flag that every program has.
 const helpFlag = "help"
 
 // Options configures a [Parser].
@@ -166,7 +165,6 @@ func (p *Parser) reader(t reflect.Type) (Reader, error) {
 	return Reader{}, fmt.Errorf("a value cannot be of type %s", t)
 }
 
-// tags are the tags of a field.
 type tags map[string]string
 
 func knownTags() []string {

@@ -34,7 +34,6 @@ func (p *Parser) HelpFor(c *Command, width int) string {
 	return h.String()
 }
 
-// helpText is a help that is written.
 type helpText struct {
 	strings.Builder
 

@@ -70,7 +70,6 @@ func (c *Command) Path() string {
 	return strings.TrimSpace(c.Parent.Path() + " " + c.Name)
 }
 
-// FullPath returns the words of a command.
 func (c *Command) FullPath() string {
 	if c.Parent == nil {
 		return c.Name
@@ -114,7 +113,6 @@ func (c *Command) usage() string {
 // IsBool reports whether a flag takes no value.
 func (v *Value) IsBool() bool { return v.Target.Kind() == reflect.Bool }
 
-// IsRequired reports whether it must be given.
 func (v *Value) IsRequired() bool { return v.required }
 
 // list reports whether a value may be given several times.

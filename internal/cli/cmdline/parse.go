@@ -14,7 +14,6 @@ type Parsed struct {
 	Given   []*Value // as often as they are given, in that order
 }
 
-// Has reports whether a flag of the program is given.
 func (p *Parsed) Has(flag string) bool {
 	root := p.Command
 	for root.Parent != nil {
@@ -32,7 +31,6 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.err.Error() }
 
-// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.err }
 
 // Parse reads a command line, without the program's name, once. Errors are of type [*Error]. If --help or --version is given,
@@ -181,7 +179,6 @@ func (r *reading) take(v *Value) error {
 	return v.read(r.words, func(n int) { r.words = r.words[n:] })
 }
 
-// child reads the name of a command.
 func (r *reading) child(c *Command, name string) error {
 	var known []string
 	for _, child := range c.Children {
@@ -248,7 +245,6 @@ func (r *reading) check() error {
 	return errors.New("expected one of " + strings.Join(names, ", "))
 }
 
-// summaries returns the required values that are missing.
 func summaries(of []*Value) (missing []string) {
 	for _, v := range of {
 		if v.required && !v.given {

@@ -40,7 +40,6 @@ type Config struct {
 	Machine  Machine          // default: this one
 }
 
-// Validate reports what is missing.
 func (c Config) Validate() error {
 	if c.Settings.Store == "" {
 		return errors.New("doctor: Settings: no store is named")
@@ -51,7 +50,6 @@ func (c Config) Validate() error {
 // patience bounds every check that waits for another process.
 const patience = 10 * time.Second
 
-// examination is one run.
 type examination struct {
 	Config
 	run   lastrun.Present // the process that has the state folder

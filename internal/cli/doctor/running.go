@@ -91,7 +91,6 @@ func (e *examination) version(ctx context.Context) {
 	e.ok("version", "Bezoar %s runs, the version of this program", runs)
 }
 
-// versionIn finds the version in metrics.
 func versionIn(metrics io.Reader) (string, error) {
 	sc := bufio.NewScanner(io.LimitReader(metrics, adminapi.MaxAnswer))
 	sc.Buffer(nil, 1<<20)

@@ -37,7 +37,6 @@ func (e *examination) state(context.Context) {
 	}
 }
 
-// stores checks the store.
 func (e *examination) stores(ctx context.Context) {
 	if e.Settings.Store == config.MemoryStore {
 		return

@@ -27,7 +27,11 @@ func (g Guess) File() []byte {
 	if g.Before != "" {
 		note += "\n    # Build it first: " + g.Before
 	}
-	return []byte(strings.NewReplacer("NOTE", note, "COMMAND", strings.Join(words, ", ")).Replace(template))
+	buffer := "# "
+	if command := strings.Join(g.Command, " "); strings.Contains(command, "gunicorn") || strings.Contains(command, "manage.py") {
+		buffer = "" // they wait for slow callers, and Django takes a body without a length for empty
+	}
+	return []byte(strings.NewReplacer("NOTE", note, "BUFFER", buffer, "COMMAND", strings.Join(words, ", ")).Replace(template))
 }
 
 const template = `# Settings of Bezoar. Start it with: bezoar serve
@@ -48,6 +52,7 @@ routes:
   - match: {path: /*}
     fleet: app
     # timeout: 30s                # until an answer must begin
+    BUFFERbuffer_body: 100MiB       # reads long bodies before it asks a worker, and sends them with their length
     # client: header:X-Api-Key    # who calls; needed for limits for each caller
     # limits: [{rate: 100/s}]
     # quarantine: {report_only: true}   # report what would be refused, and refuse nothing

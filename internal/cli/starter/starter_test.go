@@ -58,6 +58,9 @@ func TestLook(t *testing.T) {
 			if err != nil {
 				t.Fatalf("the file is refused: %v\n%s", err, g.File())
 			}
+			if got, want := cfg.Routes[0].BufferBody > 0, strings.Contains(c.want, "gunicorn") || strings.Contains(c.want, "manage.py"); got != want {
+				t.Errorf("bodies are buffered: %v, want %v", got, want)
+			}
 			if d := cmp.Diff(g.Command, cfg.Fleets["app"].Command); d != "" {
 				t.Errorf("the file has another command (-want +got):\n%s", d)
 			}

@@ -17,7 +17,6 @@ func (s *Server) editMessage(r *http.Request, in *adminapi.EditMessage) (any, er
 	})
 }
 
-// deleteMessage deletes one message of a queue.
 func (s *Server) deleteMessage(r *http.Request) (any, error) {
 	q := known(r, "force", "reason")
 	if q.err != nil {

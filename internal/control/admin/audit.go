@@ -19,7 +19,6 @@ type noted struct {
 	Messages *int64            `json:"messages,omitempty"` // messages in the queue
 }
 
-// about returns the detail for a verdict.
 func about(v bezoar.Verdict) noted {
 	return noted{Fleet: v.Fleet, Work: v.Sample[:min(len(v.Sample), 500)]}
 }

@@ -97,7 +97,6 @@ func (s *Server) restart(r *http.Request) (any, error) {
 	return restarting, wrap("restart fleet", err)
 }
 
-// wrap says what was attempted.
 func wrap(what string, err error) error {
 	if err == nil {
 		return nil

@@ -88,7 +88,6 @@ func (b Block) Replace(data []byte, path, text string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// follow follows a path to the last key and its value.
 func follow(n *yaml.Node, path string) (key, value *yaml.Node) {
 	for rest := path; rest != ""; {
 		var name string

@@ -102,7 +102,7 @@ func (k *checker) ranges(v reflect.Value, path string) {
 // zeroIsUnset reports whether a zero of the field means that it is not set.
 func zeroIsUnset(key string) bool {
 	switch key {
-	case "replicas", "memory", "stale", "growth", "threads", "latency", "pressure", "per_caller", "max_body", "buffer_answer":
+	case "replicas", "memory", "stale", "growth", "threads", "latency", "pressure", "per_caller", "max_body", "buffer_answer", "buffer_body":
 		return true
 	}
 	return false

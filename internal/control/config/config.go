@@ -146,6 +146,7 @@ type Route struct {
 	HalfClose      bool          `yaml:"half_close"`                     // Callers that close their sending side still get the answer.
 	Buffer         Size          `yaml:"buffer" range:"0..16MiB"`        // Bytes of a body that are held for its fingerprint and for a second attempt.
 	BufferAnswer   Size          `yaml:"buffer_answer" range:"0..64MiB"` // Bytes of an answer that are held in memory, and more on disk, for callers that read slowly. 0: the worker waits for them.
+	BufferBody     Size          `yaml:"buffer_body" range:"0..1GiB"`    // Longest body that is read completely before a worker is asked, on disk beyond buffer. It is sent with its length. 0: longer bodies than buffer are sent on as they come.
 	MaxBody        Size          `yaml:"max_body" range:"0..1TiB"`       // Longest body. Longer ones are answered 413. 0: no limit.
 	StripPrefix    string        `yaml:"strip_prefix"`                   // Prefix that is removed from the path before the worker sees it.
 	RequestHeaders *HeaderEdit   `yaml:"request_headers"`                // Changes the headers that the worker gets.

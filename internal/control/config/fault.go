@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
@@ -65,11 +66,7 @@ func (fs *Faults) Error() string {
 
 // Unwrap returns each fault.
 func (fs *Faults) Unwrap() []error {
-	out := make([]error, len(fs.List))
-	for i, f := range fs.List {
-		out[i] = f
-	}
-	return out
+	return each.Of(fs.List, func(f Fault) error { return f })
 }
 
 // faultsError sorts and shortens a list. It returns nil for an empty list.

@@ -3,9 +3,10 @@ package config
 import (
 	"reflect"
 	"strings"
+
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
-// field is one key of a struct.
 type field struct {
 	index  int
 	key    string
@@ -26,11 +27,7 @@ func fieldsOf(t reflect.Type) []field {
 
 func keysOf(t reflect.Type) []string {
 	fields := fieldsOf(t)
-	out := make([]string, len(fields))
-	for i, f := range fields {
-		out[i] = f.key
-	}
-	return out
+	return each.Of(fields, func(f field) string { return f.key })
 }
 
 // homeOf returns where in the file a key belongs, or "".

@@ -71,7 +71,6 @@ func (g *Guard) check(k *checker, at string, match *Match) {
 // searches reports whether the guard is for Elasticsearch or OpenSearch.
 func (g *Guard) searches() bool { return g.Query == "elasticsearch" || g.Query == "opensearch" }
 
-// dialectFlaw checks the dialect.
 func (g *Guard) dialectFlaw() *flaw {
 	if g.Dialect == "" {
 		return nil

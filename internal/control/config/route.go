@@ -48,6 +48,7 @@ func (c *Config) checkRoutes(k *checker) {
 // checkWorkers checks the settings about the route's workers and their answers.
 func (r *Route) checkWorkers(k *checker, at string, c *Config) {
 	k.when(r.BufferAnswer > 0 && !r.Works(), at+".buffer_answer", "remove it", "has no effect, because no worker answers")
+	k.when(r.BufferBody > 0 && !r.Works(), at+".buffer_body", "remove it", "has no effect, because no worker gets a body")
 	k.when(r.Streams != nil && !r.Works(), at+".streams", "remove it", "has no effect, because no worker answers")
 	kind, name, _ := strings.Cut(r.Sticky, ":")
 	switch f := c.Fleets[r.Fleet]; {

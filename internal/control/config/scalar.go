@@ -147,7 +147,6 @@ func compare(a, b reflect.Value) int {
 	return cmp.Compare(a.Int(), b.Int())
 }
 
-// asFlaw returns the flaw in an error of setText.
 func asFlaw(err error) *flaw {
 	if f, ok := errors.AsType[*flaw](err); ok {
 		return f

@@ -139,7 +139,6 @@ const day = 24 * time.Hour
 // Duration parses a duration of the settings file: 250ms, 1h30m, 7d or 0s.
 func Duration(text string) (time.Duration, error) { return parseDuration(text) }
 
-// parseDuration is [Duration].
 func parseDuration(in string) (time.Duration, error) {
 	const example = "write a number with ms, s, m, h or d, such as 30s"
 	if num, ok := strings.CutSuffix(in, "d"); ok {

@@ -28,7 +28,6 @@ type Handler struct {
 	files map[string]file // by URL path
 }
 
-// New returns the console's handler.
 func New() (*Handler, error) {
 	h := &Handler{files: make(map[string]file)}
 	err := fs.WalkDir(files, "static", func(name string, d fs.DirEntry, err error) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -24,7 +25,6 @@ const (
 // maxFactor is the largest factor of an override.
 const maxFactor = 1000
 
-// Sum returns the [Version.Sum] of text.
 func Sum(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
@@ -179,12 +179,7 @@ func validID(s string) bool {
 	if s == "" || len(s) > maxID {
 		return false
 	}
-	for _, c := range []byte(s) {
-		if c <= ' ' || c > '~' {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]byte(s), func(c byte) bool { return c <= ' ' || c > '~' })
 }
 
 func isSum(s string) bool {

@@ -104,7 +104,6 @@ func ended(text []byte) []byte {
 	return text
 }
 
-// File returns the content of one of the files.
 func (d Document) File(name string) (text []byte, ok bool) {
 	for _, f := range d.Files {
 		if f.Name == name {

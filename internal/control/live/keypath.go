@@ -39,7 +39,6 @@ func keyPaths(text []string) func(at int, line string) string {
 
 func (l level) isItem() bool { return strings.HasPrefix(l.name, "[") }
 
-// descend updates the levels for one line.
 func descend(above []level, line string) []level {
 	if strings.HasPrefix(line, fileMark) {
 		return []level{{indent: -1, name: strings.Trim(strings.TrimSpace(line[len(fileMark):]), `"`)}}

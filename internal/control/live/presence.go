@@ -3,6 +3,7 @@ package live
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -67,9 +68,5 @@ func (p *Presence) List(now time.Time) []Node {
 }
 
 func (p *Presence) drop(now time.Time) {
-	for name, n := range p.nodes {
-		if !n.until.After(now) {
-			delete(p.nodes, name)
-		}
-	}
+	maps.DeleteFunc(p.nodes, func(_ string, n present) bool { return !n.until.After(now) })
 }

@@ -48,7 +48,6 @@ func (l *Live) check(v Version) error {
 	return err
 }
 
-// run applies v with the overrides.
 func (l *Live) run(ctx context.Context, v Version, rules []Override) error {
 	if err := l.config.Apply(ctx, v, slices.Clone(rules)); err != nil {
 		err = &ApplyError{Version: v.Number, Err: err}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/fsnotify/fsnotify"
 )
 
@@ -161,11 +162,7 @@ func (w *watcher) renew() error {
 }
 
 func (w *watcher) entries() []entry {
-	out := make([]entry, len(w.paths))
-	for i, path := range w.paths {
-		out[i] = entryOf(path)
-	}
-	return out
+	return each.Of(w.paths, entryOf)
 }
 
 // about reports whether e may concern one of the files.

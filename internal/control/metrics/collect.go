@@ -4,7 +4,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// prefix is the prefix of all metric names.
 const prefix = "bezoar_"
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -28,7 +27,6 @@ type requestCollector struct {
 	callersEvicted                                         *prometheus.Desc
 }
 
-// Collector returns a collector of the counts.
 func (s *Requests) Collector() prometheus.Collector {
 	of := func(name, help string, more ...string) *prometheus.Desc {
 		return desc("request"+name, help, append([]string{"route", "fleet"}, more...)...)

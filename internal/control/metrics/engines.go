@@ -61,7 +61,6 @@ type Spans struct {
 	Sent, Dropped, Failed uint64
 }
 
-// enginesCollector shows Engines.
 type enginesCollector struct {
 	of    Engines
 	parts []part
@@ -73,7 +72,6 @@ type part struct {
 	collect func(out chan<- prometheus.Metric)
 }
 
-// Collector returns a collector of the engines' numbers.
 func (e Engines) Collector() prometheus.Collector {
 	return &enginesCollector{e, []part{
 		e.build(), e.fleets(), e.pools(), e.poolCounts(), e.circuits(), e.quotas(), e.verdicts(),

@@ -58,7 +58,6 @@ func (e Engines) outboxes() part {
 	}}
 }
 
-// outboxAlarms returns the kinds of alarms.
 func outboxAlarms() []string {
 	return []string{"database", "feed", "no-owner", "no-progress", "parked", "sink-paused", "slot", "unrouted", "wake"}
 }

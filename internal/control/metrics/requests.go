@@ -220,7 +220,6 @@ func (s *Requests) Run(ctx context.Context) error {
 	}
 }
 
-// sum returns the routes and their counts.
 func (s *Requests) sum() ([]Route, []counts) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -55,27 +55,22 @@ var words = [...]word{
 	{"database_url", end, end},
 }
 
-// public reports whether a name only looks like the name of a secret.
+// plain returns a name in lower case, with _ for -.
+func plain(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "_") }
+
+// public reports whether a plain name only looks like the name of a secret. An idempotency key is needed to run a request
+// again.
 func public(name string) bool {
-	switch len(name) {
-	case len("oldpwd"):
-		return same(name, "oldpwd")
-	case len("sort_key"):
-		return same(name, "sort_key")
-	case len("idempotency_key"): // needed to run a request again
-		return same(name, "idempotency_key")
-	case len("sec_websocket_key"):
-		return same(name, "sec_websocket_key")
-	}
-	return false
+	return slices.Contains([]string{"oldpwd", "sort_key", "idempotency_key", "sec_websocket_key"}, name)
 }
 
 // Setting reports whether a setting, a variable, an option or a field of a text is a
 // secret, judging by its name. Names of places of secrets, and names of exceptions, are
 // not.
 func Setting(name string) bool {
+	name = plain(name)
 	for _, no := range [...]string{"_env", "_file", "error", "exception"} {
-		if len(name) >= len(no) && same(name[len(name)-len(no):], no) {
+		if strings.HasSuffix(name, no) {
 			return false
 		}
 	}
@@ -106,7 +101,7 @@ func NewNames(more []string) Names {
 	n.seen.Store(&map[string]bool{})
 	for _, m := range more {
 		if m != "" {
-			n.more = append(n.more, strings.ToLower(strings.ReplaceAll(m, "-", "_")))
+			n.more = append(n.more, plain(m))
 		}
 	}
 	return n
@@ -130,6 +125,7 @@ func (n Names) Secret(name string) bool {
 }
 
 func (n Names) judge(name string) bool {
+	name = plain(name)
 	if public(name) {
 		return false
 	}
@@ -138,57 +134,20 @@ func (n Names) judge(name string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(n.more, func(m string) bool { return has(name, m) })
+	return slices.ContainsFunc(n.more, func(m string) bool { return strings.Contains(name, m) })
 }
 
 func (w word) in(name string, at place) bool {
-	rest := len(name) - len(w.text)
-	if rest < 0 {
-		return false
-	}
 	switch at {
 	case whole:
-		return rest == 0 && same(name, w.text)
+		return name == w.text
 	case behind:
-		return rest > 0 && same(name[rest:], w.text)
+		return len(name) > len(w.text) && strings.HasSuffix(name, w.text)
 	case end:
-		return same(name[rest:], w.text)
+		return strings.HasSuffix(name, w.text)
 	case anywhere:
-		return has(name, w.text)
+		return strings.Contains(name, w.text)
 	case nowhere:
 	}
 	return false
-}
-
-// has reports whether name contains lower.
-func has(name, lower string) bool {
-	for i := 0; i+len(lower) <= len(name); i++ {
-		if fold(name[i]) == lower[0] && same(name[i:i+len(lower)], lower) {
-			return true
-		}
-	}
-	return false
-}
-
-// same reports whether name equals lower, ignoring case and the difference between - and _.
-func same(name, lower string) bool {
-	if len(name) != len(lower) {
-		return false
-	}
-	for i := range len(name) {
-		if fold(name[i]) != lower[i] {
-			return false
-		}
-	}
-	return true
-}
-
-func fold(c byte) byte {
-	switch {
-	case c == '-':
-		return '_'
-	case 'A' <= c && c <= 'Z':
-		return c | 0x20
-	}
-	return c
 }

@@ -43,7 +43,6 @@ type Held struct {
 	vals [MaxValues]*value
 }
 
-// Known returns a Values with permanent values.
 func Known(secrets ...string) *Values {
 	v := new(Values)
 	for chunk := range slices.Chunk(secrets, MaxValues) {

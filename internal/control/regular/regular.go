@@ -41,12 +41,10 @@ func within(patience time.Duration, name string, read func() ([]byte, fs.FileInf
 		a.text, a.info, a.err = read()
 		done <- a
 	}()
-	late := time.NewTimer(patience)
-	defer late.Stop()
 	select {
 	case a := <-done:
 		return a.text, a.info, a.err
-	case <-late.C:
+	case <-time.After(patience):
 		return nil, nil, fmt.Errorf("read %s: %w within %v", name, os.ErrDeadlineExceeded, patience)
 	}
 }

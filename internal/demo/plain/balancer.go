@@ -40,7 +40,6 @@ func NewBalancer() *Balancer {
 	}}
 }
 
-// Close drops idle connections.
 func (b *Balancer) Close() { b.transport.CloseIdleConnections() }
 
 // Up puts the worker into rotation at addr, host:port.

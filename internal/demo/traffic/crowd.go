@@ -67,7 +67,6 @@ func New(cfg Config, target string) (*Crowd, error) {
 	return c, nil
 }
 
-// Tally returns the crowd's tally.
 func (c *Crowd) Tally() *Tally { return &c.tally }
 
 // Run sends until d has passed. Then it waits a moment
@@ -90,11 +89,9 @@ func (c *Crowd) Run(ctx context.Context, d time.Duration) error {
 
 	all := make(chan struct{})
 	go func() { good.Wait(); close(all) }()
-	timer := time.NewTimer(settle)
-	defer timer.Stop()
 	select {
 	case <-all:
-	case <-timer.C:
+	case <-time.After(settle):
 	case <-ctx.Done():
 	}
 	hangUp()

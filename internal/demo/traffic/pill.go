@@ -21,7 +21,6 @@ const (
 	Burst  Pill = "burst"  // 64 copies of Crash at once, and again
 )
 
-// Pills returns every kind.
 func Pills() []Pill { return []Pill{Crash, Hang, OOM, Unique, Burst} }
 
 // ParsePill reads the name of a kind.
@@ -52,7 +51,6 @@ func (p Pill) Dose() int {
 	return 1
 }
 
-// request returns the n-th pill.
 func (p Pill) request(n int) request {
 	target := "/search?filter=%00lamp"
 	switch p {

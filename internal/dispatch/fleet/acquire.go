@@ -9,6 +9,7 @@ import (
 // Want narrows [Fleet.Acquire].
 type Want struct {
 	Avoid    string   // prefer any other worker than this one
+	Epoch    uint64   // only the worker that has this epoch; 0: any
 	Canary   bool     // prefer the canaries: the first eighth of the fleet
 	Caller   uint64   // keyed hash of the caller; 0: unknown, and may use the whole fleet
 	Shard    int      // number of workers that the caller may use; 0: all of its cell
@@ -179,6 +180,7 @@ func (f *Fleet) serve(w *Worker) {
 // grant counts one more in flight on w. The caller holds mu.
 func (f *Fleet) grant(w *Worker) {
 	w.inFlight++
+	f.stir()
 	if f.full(w) {
 		f.withdraw(w)
 	}

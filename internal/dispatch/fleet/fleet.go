@@ -55,6 +55,9 @@ type Fleet struct {
 	longest    time.Duration // the longest silence that ended with an answer; forgotten slowly
 	spokeAt    time.Time     // when that was, or when it was halved
 
+	quiet   bool          // the last Listen found nothing in flight, and nothing has begun since
+	stirred chan struct{} // has a value when something began after that; not guarded
+
 	panics, ejections, overflowed uint64
 
 	shardCache                 []cachedShard    // nil until there is one
@@ -83,13 +86,13 @@ func New(cfg Config) (*Fleet, error) {
 	}
 	f := &Fleet{
 		cfg: cfg.withDefaults(), slots: map[string]*slot{},
-		rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		rand:    rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		stirred: make(chan struct{}, 1),
 	}
 	f.eject.Store(&f.cfg.Eject)
 	return f, nil
 }
 
-// Name returns the fleet's name.
 func (f *Fleet) Name() string { return f.cfg.Name }
 
 // Keep sets the keeper of the workers. Call it before the first Up.

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -106,12 +107,7 @@ func (f *Fleet) allStream() bool {
 
 // everyStreams is allStream with mu held.
 func (f *Fleet) everyStreams() bool {
-	for _, s := range f.places {
-		if s.life == nil || s.life.streams == 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.places, func(s *slot) bool { return s.life == nil || s.life.streams == 0 })
 }
 
 // onlyStreams reports, if no worker will be idle soon, whether the reserved w has only streams, and whether another worker
@@ -236,7 +232,6 @@ func (f *Fleet) reservable(settled bool) (best *Worker, serving int) {
 	return best, serving
 }
 
-// Unreserve returns a lane worker to the fleet.
 func (f *Fleet) Unreserve(w *Worker) {
 	f.mu.Lock()
 	if f.unlane(w) {
@@ -289,5 +284,6 @@ func (f *Fleet) Leaving(w *Worker) bool {
 func (f *Fleet) Enter(w *Worker) {
 	f.mu.Lock()
 	w.inFlight++
+	f.stir()
 	f.mu.Unlock()
 }

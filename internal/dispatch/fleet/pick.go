@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar/policy/balance"
@@ -38,6 +39,9 @@ func (f *Fleet) shardOf(want *Want) []int {
 
 // pick returns a worker with room, or nil. members is the result of shardOf for want. The caller holds mu.
 func (f *Fleet) pick(want *Want, members []int) *Worker {
+	if want.Epoch != 0 {
+		return f.ofEpoch(want.Epoch, members)
+	}
 	if members != nil {
 		return f.pickShard(want, members)
 	}
@@ -50,6 +54,16 @@ func (f *Fleet) pick(want *Want, members []int) *Worker {
 		}
 	}
 	return f.leastLoaded(want.Avoid)
+}
+
+// ofEpoch returns the worker that has an epoch, if it is one of members and has room. The caller holds mu.
+func (f *Fleet) ofEpoch(epoch uint64, members []int) *Worker {
+	for _, w := range f.free {
+		if w.epoch == epoch && (members == nil || slices.ContainsFunc(members, func(i int) bool { return f.places[i].life == w })) {
+			return w
+		}
+	}
+	return nil
 }
 
 // pickShard picks from a shard, or outside it as the overflow rule says.

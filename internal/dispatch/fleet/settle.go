@@ -37,11 +37,9 @@ func (f *Fleet) Settle(ctx context.Context, w *Worker, doubt Doubt) Health {
 	c.health = k.Check(context.WithoutCancel(ctx), w.name, w.epoch, doubt)
 	if c.health == Gone {
 		// Down may be running in another goroutine; its judgement counts.
-		timer := time.NewTimer(endPatience)
-		defer timer.Stop()
 		select {
 		case <-w.ended:
-		case <-timer.C:
+		case <-time.After(endPatience):
 		}
 	} else if _, ended := w.End(); ended {
 		c.health = Gone

@@ -43,25 +43,56 @@ type Silence struct {
 // has been silent for at least three seconds, and for four times as long as any that spoke again
 // lately, another process is to take its place, in [Config.LaneShare] of the places at once. A
 // worker with streams keeps it, because streams would end with it. Call Listen about ten times a
-// second.
+// second, except while the fleet is [Fleet.Quiet].
 func (f *Fleet) Listen(now time.Time) (out []Silence) {
 	f.mu.Lock()
 	defer f.unlock()
-	if now.Sub(f.fooled) >= calmAfter {
-		f.patience, f.fooled = max(leastPatience, f.patience/2), now
+	if n := now.Sub(f.fooled) / calmAfter; n > 0 {
+		f.patience, f.fooled = max(leastPatience, f.patience>>min(n, 62)), now
 	}
-	if now.Sub(f.spokeAt) >= recallFor {
-		f.longest, f.spokeAt = f.longest/2, now
+	if n := now.Sub(f.spokeAt) / recallFor; n > 0 {
+		f.longest, f.spokeAt = f.longest>>min(n, 62), now
 	}
+	f.quiet = true
 	for _, s := range f.places {
 		for _, w := range s.retired {
 			out = f.listenTo(now, w, out)
+			f.quiet = f.quiet && !w.busy()
 		}
-		if w := s.life; w != nil && (w.state == Serving || w.state == Lane) {
-			out = f.listenTo(now, w, out)
+		if w := s.life; w != nil {
+			if w.state == Serving || w.state == Lane {
+				out = f.listenTo(now, w, out)
+			}
+			f.quiet = f.quiet && !w.busy()
 		}
 	}
 	return out
+}
+
+// busy reports whether w has work in flight, apart from streams. mu is held.
+func (w *Worker) busy() bool { return w.inFlight > w.streams }
+
+// Quiet reports whether no worker has had work in flight since the last Listen, apart from streams. Then Listen can notice
+// nothing until Stirred.
+func (f *Fleet) Quiet() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.quiet
+}
+
+// Stirred returns a channel that gets a value when work begins after Quiet was true.
+func (f *Fleet) Stirred() <-chan struct{} { return f.stirred }
+
+// stir ends the quiet: work begins on a worker. mu is held.
+func (f *Fleet) stir() {
+	if !f.quiet {
+		return
+	}
+	f.quiet = false
+	select {
+	case f.stirred <- struct{}{}:
+	default: // nobody has taken the last one yet
+	}
 }
 
 // listenTo appends what is noticed of w. mu is held.
@@ -71,7 +102,7 @@ func (f *Fleet) listenTo(now time.Time, w *Worker, out []Silence) []Silence {
 		q.mute = false
 		out = append(out, Silence{Worker: w})
 	}
-	if spoke := w.spoke.Load(); spoke != q.spoke || w.inFlight <= w.streams {
+	if spoke := w.spoke.Load(); spoke != q.spoke || !w.busy() {
 		if q.mute {
 			out = append(out, Silence{Worker: w})
 			if d := now.Sub(q.since); d > f.longest {

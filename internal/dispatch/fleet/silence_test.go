@@ -201,3 +201,43 @@ func TestLooksAtWorkersThatAreWellGetSeldom(t *testing.T) {
 		}
 	})
 }
+
+// A fleet is quiet while nothing is in flight but streams. Whatever begins ends that.
+func TestAFleetIsQuietWithoutWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, 2, fleet.Config{})
+		quiet := func(when string, want bool) {
+			t.Helper()
+			listens(f, 100*time.Millisecond)
+			if f.Quiet() != want {
+				t.Errorf("%s: quiet is %v", when, !want)
+			}
+		}
+		stirred := func(what string) {
+			t.Helper()
+			select {
+			case <-f.Stirred():
+			default:
+				t.Errorf("%s does not end the quiet", what)
+			}
+			if f.Quiet() {
+				t.Errorf("quiet after %s", what)
+			}
+		}
+		quiet("at first", true)
+		w := f.TryAcquire(fleet.Want{})
+		stirred("work")
+		quiet("with work", false)
+		f.Stream(w)
+		quiet("with a stream", true)
+		f.EndStream(w)
+		stirred("the end of a stream")
+		f.Retire(w.Name(), w.Epoch())
+		f.Up(w.Name(), "127.0.0.1:1")
+		quiet("with work on a worker that has been replaced", false)
+		f.Release(w)
+		quiet("at the end", true)
+		f.Enter(f.TryAcquire(fleet.Want{}))
+		stirred("work in the lane")
+	})
+}

@@ -21,6 +21,7 @@ func (f *Fleet) EndStream(w *Worker) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w.streams--
+	f.stir()
 	if f.full(w) {
 		f.withdraw(w)
 	}

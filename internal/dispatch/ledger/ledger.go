@@ -170,7 +170,6 @@ func (l *Ledger) leave() {
 	}
 }
 
-// SetFleet sets the number of workers in the fleet.
 func (l *Ledger) SetFleet(workers int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -297,6 +296,13 @@ func (l *Ledger) Close(t blame.Ticket, fp bezoar.Fingerprint) {
 	}
 }
 
+// Withdraw is Close for work that has not been sent anywhere: copies need not ask again because of it.
+func (l *Ledger) Withdraw(t blame.Ticket) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state.Close(t)
+}
+
 // Finish is End followed by Close.
 func (l *Ledger) Finish(now time.Time, t blame.Ticket, fp bezoar.Fingerprint, r blame.Result) {
 	if l.cfg.Journal != nil {
@@ -321,7 +327,6 @@ func (l *Ledger) wake(fp bezoar.Fingerprint) {
 	}
 }
 
-// Opened begins an epoch.
 func (l *Ledger) Opened(epoch uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -334,6 +339,13 @@ func (l *Ledger) Silent(epoch uint64, mute bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.state.Silent(time.Now(), epoch, mute)
+}
+
+// Alive records that a look found a worker well that had not answered for a while.
+func (l *Ledger) Alive(epoch uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state.Alive(time.Now(), epoch)
 }
 
 // Ended ends an epoch. When it returns, the blame is shared out and stored.

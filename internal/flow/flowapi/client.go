@@ -67,12 +67,10 @@ func (c *Client) Logs(ctx context.Context, run string, token, offset int64, foll
 	return body, nil
 }
 
-// Order stores an order.
 func (c *Client) Order(ctx context.Context, run string, o Order) (Ordered, error) {
 	return adminapi.Ask[Ordered](ctx, c.api, http.MethodPost, adminapi.Path(PathOrders, run), nil, o, "%s in run %.40q", o.Verb, run)
 }
 
-// Start starts a run.
 func (c *Client) Start(ctx context.Context, s Start) (Run, error) {
 	return adminapi.Ask[Run](ctx, c.api, http.MethodPost, PathRuns, nil, s, "start flow %.100q", s.Flow)
 }

@@ -52,7 +52,6 @@ func NewServer(f Flows, log *slog.Logger) *Server {
 	return s
 }
 
-// Calls returns the patterns of all calls that this server answers.
 func (s *Server) Calls() []string { return s.mux.Patterns() }
 
 type handler func(http.ResponseWriter, *http.Request) error

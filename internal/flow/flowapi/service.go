@@ -58,7 +58,6 @@ type Service struct {
 	usual usuals
 }
 
-// New returns a service.
 func New(c Config) (*Service, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("set up the API of flows: %w", err)
@@ -196,7 +195,6 @@ func pageOf(limit int) int {
 	return min(limit, MaxPage)
 }
 
-// Logs reads the log of one attempt of a run.
 func (s *Service) Logs(ctx context.Context, run string, token, offset int64, follow bool) (io.ReadCloser, error) {
 	all, err := s.c.Store.ListAttempts(ctx, flow.AttemptQuery{Run: run, Index: -1, After: token - 1, Limit: 1})
 	if err != nil {
@@ -218,7 +216,6 @@ func (s *Service) Logs(ctx context.Context, run string, token, offset int64, fol
 	return r, nil
 }
 
-// Start starts a run.
 func (s *Service) Start(ctx context.Context, st Start) (Run, error) {
 	if s.c.Start == nil {
 		return Run{}, missing("no flow can be started here")
@@ -238,7 +235,6 @@ func (s *Service) Start(ctx context.Context, st Start) (Run, error) {
 	return s.Run(ctx, id)
 }
 
-// Order stores an order.
 func (s *Service) Order(ctx context.Context, run string, o Order) (Ordered, error) {
 	r, all, err := s.load(ctx, run)
 	if err != nil {

@@ -86,7 +86,6 @@ func Text(d flow.Definition, look Look) string {
 	return b.String()
 }
 
-// line returns the line of a task.
 func (g *graph) line(i int, look Look) string {
 	t := &g.d.Tasks[i]
 	text := t.Name

@@ -53,7 +53,6 @@ func parts(err error) []error {
 	return []error{err}
 }
 
-// found adds a fault of the definition.
 func (c *checker) found(f *flow.Fault, d *flow.Definition, names []string) {
 	path, fix := f.Field, ""
 	if f.Task != "" {
@@ -116,7 +115,6 @@ func (c *checker) schedule() {
 	}
 }
 
-// strategy returns the jitter of a retry.
 func (c *checker) strategy(path, jitter string) backoff.Strategy {
 	switch jitter {
 	case "", "full":

@@ -12,7 +12,6 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
-// templates checks every template of a flow.
 func (c *checker) templates(d *flow.Definition) {
 	params := each.Of(d.Params, func(p flow.Param) string { return p.Name })
 	for _, name := range slices.Sorted(maps.Keys(d.Env)) {
@@ -67,7 +66,6 @@ type scope struct {
 	task   bool // the template belongs to a task, not to the flow
 }
 
-// template checks one template.
 func (c *checker) template(s scope, path, text string) {
 	if !strings.Contains(text, "{{") {
 		return

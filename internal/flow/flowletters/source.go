@@ -69,7 +69,6 @@ func New(name string, store Store, wake func()) *Source {
 	return s
 }
 
-// Name returns the name of the flow's queue.
 func (s *Source) Name() string { return Prefix + s.flow }
 
 // idOf returns the ID of a letter. It stays the same as long as the instance has that letter.
@@ -110,16 +109,11 @@ func (s *Source) all(ctx context.Context, sel queue.Selection) ([]queue.Death, e
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for run := range s.known {
-		if !seen[run] {
-			delete(s.known, run)
-		}
-	}
+	maps.DeleteFunc(s.known, func(run string, _ held) bool { return !seen[run] })
 	triage.Newest(out)
 	return out[:min(len(out), maxLetters)], nil
 }
 
-// of returns the letters of a run.
 func (s *Source) of(ctx context.Context, r *flow.Run) ([]queue.Death, error) {
 	s.mu.Lock()
 	k, ok := s.known[r.ID]
@@ -174,7 +168,6 @@ func (s *Source) death(r *flow.Run, in *flow.Instance) queue.Death {
 	}}
 }
 
-// Letter returns one letter.
 func (s *Source) Letter(ctx context.Context, id string) (queue.Death, error) {
 	if !strings.HasPrefix(id, "fl-") {
 		return queue.Death{}, queue.ErrLetterNotFound

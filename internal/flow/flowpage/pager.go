@@ -38,7 +38,6 @@ type Pager struct {
 
 var _ flow.Pager = (*Pager)(nil)
 
-// New returns a pager.
 func New(c Config) (*Pager, error) {
 	if c.Teller == nil {
 		return nil, errors.New("set up pages of flows: Teller: is missing")

@@ -23,7 +23,6 @@ import (
 // maxRowBytes is the most bytes of all bad rows of one attempt.
 const maxRowBytes = 16 << 20
 
-// job returns the child process of an attempt.
 func (r *Runner) job(a *attempt, env *environment, command []string) child.Job {
 	s := &a.spec
 	timeout := s.Timeout
@@ -34,7 +33,6 @@ func (r *Runner) job(a *attempt, env *environment, command []string) child.Job {
 	}
 }
 
-// command runs a command to its end.
 func (r *Runner) command(ctx context.Context, a *attempt, env *environment, command []string) flow.Ending {
 	out, err := r.openOutput(a.spec.Token)
 	if err != nil {

@@ -44,7 +44,6 @@ func (r *Runner) function(ctx context.Context, a *attempt) flow.Ending {
 	return ofFailure(failure, err.Error())
 }
 
-// panicError is a recovered panic.
 type panicError struct {
 	value any
 	stack []byte

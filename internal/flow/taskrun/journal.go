@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -193,11 +194,7 @@ func (j *journal) turn(running []int64) error {
 	}
 	_ = j.files[1].Close()
 	j.files, j.size, j.gen = [2]*os.File{f, j.files[0]}, 0, j.gen+1
-	for token, p := range j.index {
-		if p.gen+1 < j.gen {
-			delete(j.index, token)
-		}
-	}
+	maps.DeleteFunc(j.index, func(_ int64, p place) bool { return p.gen+1 < j.gen })
 	for _, token := range running {
 		if p, known := j.index[token]; !known || p.kind == kindBegun {
 			if err := j.append(token, kindBegun, nil); err != nil {

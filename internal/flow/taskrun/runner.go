@@ -42,7 +42,6 @@ type Runner struct {
 
 var _ flow.Executor = (*Runner)(nil)
 
-// attempt is an attempt of this life.
 type attempt struct {
 	spec   flow.Spec
 	cancel context.CancelCauseFunc

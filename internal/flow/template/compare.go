@@ -35,7 +35,6 @@ func classOf(v reflect.Value) class {
 	return other
 }
 
-// equal reports whether a equals one of the others.
 func equal(a any, others ...any) (bool, error) {
 	if len(others) == 0 {
 		return false, errors.New("missing argument for comparison")

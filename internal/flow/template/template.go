@@ -94,7 +94,6 @@ const (
 	continued
 )
 
-// walk executes a node.
 func (r *run) walk(dot any, n parse.Node) signal {
 	r.at = n
 	r.step()
@@ -166,7 +165,6 @@ func (r *run) branch(dot any, n *parse.BranchNode, with bool) signal {
 	return whole
 }
 
-// loop executes a range.
 func (r *run) loop(dot any, n *parse.RangeNode) signal {
 	defer r.forget(len(r.vars))
 	over := r.pipeline(dot, n.Pipe)

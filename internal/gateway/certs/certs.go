@@ -84,7 +84,6 @@ func (s *Store) TLS() *tls.Config {
 	return &tls.Config{GetCertificate: s.GetCertificate, MinVersion: tls.VersionTLS12}
 }
 
-// GetCertificate returns the certificate for a caller.
 func (s *Store) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	set := s.now.Load()
 	s.follow(set)
@@ -135,7 +134,6 @@ func (it *item) changed() bool {
 	return false
 }
 
-// other reports whether a file has changed.
 func other(was, is fs.FileInfo) bool {
 	return !os.SameFile(was, is) || was.Size() != is.Size() || !was.ModTime().Equal(is.ModTime())
 }

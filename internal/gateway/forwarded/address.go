@@ -2,6 +2,7 @@ package forwarded
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
@@ -121,18 +122,12 @@ func isObscured(s string) bool {
 	return true
 }
 
-// Among reports whether the address is one of the proxies.
 func Among(proxies []netip.Prefix, ip string) bool {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil {
 		return false
 	}
-	for _, p := range proxies {
-		if p.Contains(addr.Unmap()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(addr.Unmap()) })
 }
 
 // PlainIP returns ip if it is an address that can stand in a field, or else the word of RFC 7239 for an unknown one.

@@ -77,7 +77,6 @@ func (c *Conn) Start(head, body []byte, more bool) (wrote int, err error) {
 // Write writes more of the request's body.
 func (c *Conn) Write(p []byte) (int, error) { return c.nc.Write(p) }
 
-// WriteBy sets the deadline of following writes.
 func (c *Conn) WriteBy(t time.Time) error { return c.nc.SetWriteDeadline(t) }
 
 // ReadHead reads one head into Resp, including a 1xx, and prepares Body. The error is an [*Error] if the worker does not
@@ -122,7 +121,7 @@ func (c *Conn) Release(keep bool) { c.ReleaseAt(keep, time.Time{}) }
 // ReleaseAt gives the connection back. A zero now is the current time. With keep, the exchange on it must be over on both
 // sides. It is closed even then if the answer asks for that, or if more than the answer has come.
 func (c *Conn) ReleaseAt(keep bool, now time.Time) {
-	keep = keep && c.Resp.Keep && c.Body.Done() && c.r == c.w && !c.over
+	keep = keep && c.Resp.Keep && c.Body.Done() && c.r == c.w && !c.over && !c.more()
 	c.Fresh = false
 	c.watch = nil
 	if keep {

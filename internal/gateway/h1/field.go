@@ -186,7 +186,6 @@ func HasToken(list, lower string) bool {
 	return false
 }
 
-// Named reports whether one of the Connection fields names the field.
 func Named(fields []Field, name string) bool {
 	for i := range fields {
 		if fields[i].Key != Connection {
@@ -203,7 +202,6 @@ func Named(fields []Field, name string) bool {
 	return false
 }
 
-// AppendField appends one field line.
 func AppendField(dst []byte, name, value string) []byte {
 	dst = append(dst, name...)
 	dst = append(dst, ": "...)

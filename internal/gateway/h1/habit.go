@@ -15,6 +15,7 @@ const (
 const (
 	settled    = 20 * time.Millisecond  // a worker that closes connections has closed one by then
 	soon       = 100 * time.Millisecond // no worker's idle time is shorter
+	onceIdle   = time.Second            // of a connection that a request that cannot be repeated may have; usual idle times are 2 s and more
 	closesFor  = 5 * time.Second        // then it is unknown again: many short connections use up the ports
 	mostClosed = 10                     // connections that a worker that keeps them may close soon
 )

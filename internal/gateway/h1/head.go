@@ -32,12 +32,14 @@ type Error struct {
 	Rule   string // the violated rule, without any bytes of the message
 }
 
-// Error returns the rule.
 func (e *Error) Error() string { return "malformed message: " + e.Rule }
 
 func tooMany(max int) error { return &Error{431, "more than " + strconv.Itoa(max) + " fields"} }
 
-const spaceBeforeColon = "white space before a colon"
+const (
+	spaceBeforeColon = "white space before a colon"
+	controlInValue   = "a field value has a control character"
+)
 
 func bad(rule string) error { return &Error{Status: 400, Rule: rule} }
 
@@ -104,7 +106,7 @@ func (f *Field) parse(line string) error {
 	}
 	value := trim(line[colon+1:])
 	if !isValue(value) {
-		return bad("a field value has a control character")
+		return bad(controlInValue)
 	}
 	f.Name, f.Value = line[:colon], value
 	f.Key = KeyOf(f.Name)

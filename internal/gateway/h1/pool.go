@@ -125,8 +125,18 @@ func (p *Pool) pop(now time.Time, once bool) (*Conn, error) {
 	}
 	c := p.idle[n-1]
 	c.at, c.learns = now, p.habit == unknown
-	if c.at.Sub(c.since) > p.cfg.IdleTimeout { // all older ones are expired too
+	idle := p.cfg.IdleTimeout
+	if most := c.Resp.Idle; most > 0 && most < idle {
+		idle = most
+	}
+	switch age := c.at.Sub(c.since); {
+	case age > idle: // all older ones are expired too
 		p.drop(n)
+		return nil, nil
+	case once && age > onceIdle && c.Resp.Idle == 0:
+		p.idle[n-1] = nil
+		p.idle = p.idle[:n-1]
+		c.shut()
 		return nil, nil
 	}
 	p.idle[n-1] = nil

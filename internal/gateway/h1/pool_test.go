@@ -164,6 +164,71 @@ func TestPoolReusesNewest(t *testing.T) {
 	}
 }
 
+// A worker may say how long it keeps an idle connection, as Node and Apache do: a request that were sent at
+// that moment would be lost.
+func TestPoolBelievesKeepAlive(t *testing.T) {
+	for field, c := range map[string]struct{ used, gone time.Duration }{
+		"Keep-Alive: timeout=5\n":            {3900 * time.Millisecond, 4100 * time.Millisecond},
+		"Keep-Alive: max=100, Timeout = 3\n": {1900 * time.Millisecond, 2100 * time.Millisecond},
+		"Keep-Alive: timeout=1\n":            {400 * time.Millisecond, 600 * time.Millisecond},
+		"Keep-Alive: timeout=0\n":            {0, time.Millisecond},
+		"Keep-Alive: timeout=600\n":          {29 * time.Second, 31 * time.Second},
+		"Keep-Alive: max=3, timeout=soon\n":  {29 * time.Second, 31 * time.Second},
+		"":                                   {29 * time.Second, 31 * time.Second},
+	} {
+		w := startWorker(t, answering(strings.Replace(hello, "Content-Length", strings.ReplaceAll(field, "\n", "\r\n")+"Content-Length", 1)))
+		p := newPool(t, w.addr, PoolConfig{IdleTimeout: 30 * time.Second})
+		at := time.Now()
+		for _, wait := range []time.Duration{c.used, c.gone} {
+			first := getConn(t, p)
+			if _, err := exchange(t, first); err != nil {
+				t.Fatal(err)
+			}
+			first.ReleaseAt(true, at)
+			again, err := p.GetAt(t.Context(), time.Time{}, at.Add(wait), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reused := again == first; reused != (wait == c.used) {
+				t.Errorf("%q: after %v the connection is used again: %v", field, wait, reused)
+			}
+			again.Release(again == first)
+		}
+	}
+}
+
+// A worker that does not say how long it keeps an idle connection, such as gunicorn or uvicorn, may close one at the
+// moment at which a request is sent. One that cannot be repeated gets only a connection that was just used.
+func TestPoolGivesYoungConnectionsToWhatCannotBeRepeated(t *testing.T) {
+	for wait, reused := range map[time.Duration]bool{900 * time.Millisecond: true, 1100 * time.Millisecond: false} {
+		for _, once := range []bool{true, false} {
+			w := startWorker(t, answering(hello))
+			p := newPool(t, w.addr, PoolConfig{})
+			at := time.Now()
+			first := getConn(t, p)
+			if _, err := exchange(t, first); err != nil {
+				t.Fatal(err)
+			}
+			first.ReleaseAt(true, at)
+			if c, err := p.GetAt(t.Context(), time.Time{}, at.Add(50*time.Millisecond), false); err != nil || c != first { // it keeps connections
+				t.Fatal(err)
+			}
+			if _, err := exchange(t, first); err != nil {
+				t.Fatal(err)
+			}
+			first.ReleaseAt(true, at)
+			c, err := p.GetAt(t.Context(), time.Time{}, at.Add(wait), once)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (c == first) != (reused || !once) {
+				t.Errorf("once %v: after %v the connection is used again: %v", once, wait, c == first)
+			}
+			c.Release(false)
+		}
+	}
+}
+
 // TestPoolNoticesStale: what the worker has closed while it was idle, or has sent
 // something unasked on, is not used again.
 func TestPoolNoticesStale(t *testing.T) {

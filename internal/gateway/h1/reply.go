@@ -212,7 +212,6 @@ func (x *Exchange) writeVec() error {
 	}
 }
 
-// writeNet writes parts with package net.
 func writeNet(nc net.Conn, parts *net.Buffers) (int64, error) {
 	if len(*parts) > 1 {
 		return parts.WriteTo(nc) // skips empty ones

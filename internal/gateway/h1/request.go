@@ -245,10 +245,9 @@ func (r *Request) frame(body framing) error {
 	return nil
 }
 
-// mayUpgrade drops an Upgrade that must not be passed on. The request must have no body, otherwise a worker might read the
-// caller's body as the new protocol. Cleartext HTTP/2 would carry requests past the gateway.
+// mayUpgrade drops an Upgrade that must not be passed on. Cleartext HTTP/2 would carry requests past the gateway.
 func (r *Request) mayUpgrade(asked bool) {
-	if !asked || r.Minor == 0 || r.Length != 0 || strings.ContainsAny(r.Upgrade, ", \t") || Fold(r.Upgrade, "h2c") {
+	if !asked || r.Minor == 0 || strings.ContainsAny(r.Upgrade, ", \t") || Fold(r.Upgrade, "h2c") {
 		r.Upgrade = ""
 	}
 }

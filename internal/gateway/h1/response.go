@@ -3,6 +3,7 @@ package h1
 import (
 	"errors"
 	"strings"
+	"time"
 )
 
 // UntilClose is the Length of an answer whose body ends with its connection.
@@ -18,6 +19,8 @@ type Response struct {
 	Length int64 // of the body that follows; -1: chunked; UntilClose
 	Bare   bool  // no body follows, for any fields: HEAD, 1xx, 204, 304
 	Keep   bool  // the connection may carry another request
+
+	Idle time.Duration // how long the connection may be idle until the server closes it, less a margin; 0: it does not say
 
 	Upgrade string // the protocol of a 101
 }
@@ -37,8 +40,8 @@ func (r *Response) Parse(head, method string, limits Limits) error {
 		return err
 	}
 	fields, err := parseFields(fields, head[i+1:], limits.Fields)
-	if e, ok := errors.AsType[*Error](err); ok && e.Rule == spaceBeforeColon { // a proxy has to remove it from answers (RFC 9112, section 5.1)
-		fields, err = parseFields(fields[:0], tightColons(head[i+1:]), limits.Fields)
+	if e, ok := errors.AsType[*Error](err); ok && (e.Rule == spaceBeforeColon || e.Rule == controlInValue) {
+		fields, err = parseFields(fields[:0], tidy(head[i+1:]), limits.Fields)
 	}
 	r.Fields = fields
 	if err != nil {
@@ -47,18 +50,29 @@ func (r *Response) Parse(head, method string, limits Limits) error {
 	return r.understand(method)
 }
 
-// tightColons removes white space between the names of fields and their colons.
-func tightColons(s string) string {
+// tidy removes white space between the names of fields and their colons (RFC 9112, section 5.1), and makes control characters
+// in their values spaces, but those that may end a line or a value elsewhere (RFC 9110, section 5.5).
+func tidy(s string) string {
 	var b strings.Builder
 	for line := range strings.SplitAfterSeq(s, "\n") {
 		name, value, ok := strings.Cut(line, ":")
 		if ok {
 			b.WriteString(strings.TrimRight(name, " \t"))
-			line = ":" + value
+			line = ":" + string(spaced([]byte(value)))
 		}
 		b.WriteString(line)
 	}
 	return b.String()
+}
+
+// spaced makes control characters spaces, except for NUL, CR, LF and the tab.
+func spaced(value []byte) []byte {
+	for i, c := range value {
+		if c > 0 && c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f {
+			value[i] = ' '
+		}
+	}
+	return value
 }
 
 func (r *Response) parseLine(line string) error {
@@ -67,6 +81,9 @@ func (r *Response) parseLine(line string) error {
 		return bad("the status line is malformed")
 	}
 	minor, err := parseVersion(line[:code-1])
+	if later(line) { // of a program that writes the line itself; it still sends HTTP/1.1
+		minor, err = 1, nil
+	}
 	if err != nil {
 		return err
 	}
@@ -92,6 +109,46 @@ func (r *Response) parseLine(line string) error {
 	return nil
 }
 
+// idleFor reads a Keep-Alive field, such as "timeout=5, max=100": a request that is sent a moment before the server closes the
+// connection is lost.
+func idleFor(value string) time.Duration {
+	for value != "" {
+		var item string
+		item, value, _ = strings.Cut(value, ",")
+		name, number, _ := strings.Cut(trim(item), "=")
+		if !Fold(trim(name), "timeout") {
+			continue
+		}
+		n, ok := parseLength(trim(number))
+		switch {
+		case !ok || n > int64(24*time.Hour/time.Second):
+			return 0
+		case n < 2:
+			return max(1, time.Duration(n)*time.Second/2)
+		}
+		return time.Duration(n-1) * time.Second
+	}
+	return 0
+}
+
+// later reports whether a status line has a version from HTTP/1.2 to HTTP/2.0.
+func later(line string) bool {
+	version := line[:len("HTTP/1.1")]
+	return version == "HTTP/2.0" || strings.HasPrefix(version, "HTTP/1.") && version > "HTTP/1.1" && version <= "HTTP/1.9"
+}
+
+// once returns the value of a list of equal values.
+func once(list string) string {
+	first, rest, more := strings.Cut(list, ",")
+	for first = trim(first); more; {
+		var next string
+		if next, rest, more = strings.Cut(rest, ","); trim(next) != first {
+			return list
+		}
+	}
+	return first
+}
+
 func (r *Response) understand(method string) error {
 	body := framing{length: -1}
 	shut, keep, upgrade := false, false, ""
@@ -99,12 +156,20 @@ func (r *Response) understand(method string) error {
 		f := &r.Fields[i]
 		switch f.Key {
 		case ContentLength, TransferEncoding:
+			switch {
+			case f.Key == ContentLength:
+				f.Value = once(f.Value)
+			case Fold(f.Value, "identity"):
+				continue // an old word for no coding
+			}
 			if err := body.add(*f); err != nil {
 				return err
 			}
 		case Connection:
 			shut = shut || HasToken(f.Value, "close")
 			keep = keep || HasToken(f.Value, "keep-alive")
+		case KeepAlive:
+			r.Idle = idleFor(f.Value)
 		case Upgrade:
 			upgrade = f.Value
 		default:

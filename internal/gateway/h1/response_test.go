@@ -36,6 +36,13 @@ func TestResponseAccepted(t *testing.T) {
 		{"HTTP/1.0 until close", "GET", "HTTP/1.0 200 OK\nConnection: keep-alive\n\n", 200, "OK", UntilClose, false, false},
 		{"no reason", "GET", "HTTP/1.1 200\nContent-Length: 0\n\n", 200, "", 0, false, true},
 		{"empty reason", "GET", "HTTP/1.1 200 \nContent-Length: 0\n\n", 200, "", 0, false, true},
+		{"a length as a list", "GET", "HTTP/1.1 200 OK\nContent-Length: 5, 5 ,5\n\n", 200, "OK", 5, false, true},
+		{"no coding, by its old name", "GET", "HTTP/1.1 200 OK\nTransfer-Encoding: Identity\nContent-Length: 5\n\n", 200, "OK", 5, false, true},
+		{"no coding and no length", "GET", "HTTP/1.1 200 OK\nTransfer-Encoding: identity\n\n", 200, "OK", UntilClose, false, false},
+		{"no coding, and chunks", "GET", "HTTP/1.1 200 OK\nTransfer-Encoding: identity\nTransfer-Encoding: chunked\n\n", 200, "OK", -1, false, true},
+		{"a later version", "GET", "HTTP/1.2 200 OK\nContent-Length: 5\n\n", 200, "OK", 5, false, true},
+		{"the version of the caller", "GET", "HTTP/2.0 404 Not Found\nContent-Length: 5\n\n", 404, "Not Found", 5, false, true},
+		{"a control character", "GET", "HTTP/1.1 200 OK\nX: \x1b[1m\x7f\nContent-Length: 5\n\n", 200, "OK", 5, false, true},
 		{"long reason", "GET", "HTTP/1.1 299 all  is\twell\nContent-Length: 0\n\n", 299, "all  is\twell", 0, false, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -47,6 +54,17 @@ func TestResponseAccepted(t *testing.T) {
 				t.Errorf("got %d %q length %d bare %v keep %v", r.Status, r.Reason, r.Length, r.Bare, r.Keep)
 			}
 		})
+	}
+}
+
+// Control characters in values become spaces, and other bytes stay.
+func TestControlCharactersOfAnswers(t *testing.T) {
+	var r Response
+	if err := r.Parse(crlf("HTTP/1.1 200 OK\nX: \xfc\x1b[1mü\t.\n\n"), "GET", Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := r.Fields[0].Value, "\xfc [1mü\t."; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -67,6 +85,11 @@ var refusedAnswers = []struct{ name, head string }{
 	{"no name before a space", "HTTP/1.1 200 OK\nX: y\n : 5\n\n"},
 	{"bad name", "HTTP/1.1 200 OK\nX(: 5\n\n"},
 	{"NUL in value", "HTTP/1.1 200 OK\nX: \x00\n\n"},
+	{"lengths that differ in a list", "HTTP/1.1 200 OK\nContent-Length: 5, 6\n\n"},
+	{"a list with an empty length", "HTTP/1.1 200 OK\nContent-Length: 5,\n\n"},
+	{"chunked twice in a list", "HTTP/1.1 200 OK\nTransfer-Encoding: chunked, chunked\n\n"},
+	{"HTTP/3.0", "HTTP/3.0 200 OK\n\n"},
+	{"bare CR in a value", "HTTP/1.1 200 OK\nX: a\rb\n\n"},
 	{"bad length", "HTTP/1.1 200 OK\nContent-Length: 5a\n\n"},
 	{"differing lengths", "HTTP/1.1 200 OK\nContent-Length: 5\nContent-Length: 6\n\n"},
 	{"length and chunked", "HTTP/1.1 200 OK\nContent-Length: 5\nTransfer-Encoding: chunked\n\n"},

@@ -214,12 +214,10 @@ func (s *Server) drain(wg *sync.WaitGroup) int {
 			x.wake()
 		}
 	})
-	timer := time.NewTimer(s.cfg.DrainTimeout)
-	defer timer.Stop()
 	select {
 	case <-done:
 		return 0
-	case <-timer.C:
+	case <-time.After(s.cfg.DrainTimeout):
 	}
 	cut := 0
 	s.each(func(x *Exchange) {

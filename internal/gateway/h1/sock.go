@@ -131,6 +131,19 @@ func (s *sock) read(p []byte) (int, error) {
 	}
 }
 
+// more reports whether TLS holds bytes that have come and were not read. A look at the connection below does not show them.
+func (s *sock) more() bool {
+	if s.raw != nil {
+		return false
+	}
+	s.armed = time.Time{}
+	if s.nc.SetReadDeadline(time.Unix(1, 0)) != nil {
+		return true
+	}
+	n, err := s.nc.Read(s.probe.b[:]) // of what has been read from the connection below: it would have to wait for more
+	return n > 0 || !errors.Is(err, os.ErrDeadlineExceeded)
+}
+
 // lately returns at, once, or else the current time.
 func (s *sock) lately() time.Time {
 	now := s.at

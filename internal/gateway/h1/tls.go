@@ -1,6 +1,7 @@
 package h1
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -156,7 +157,6 @@ func (b *below) wait(d time.Duration) error {
 	return b.Conn.SetWriteDeadline(time.Now().Add(d))
 }
 
-// SetWriteDeadline sets one that ends a write.
 func (b *below) SetWriteDeadline(t time.Time) error {
 	b.patience.Store(0)
 	return b.Conn.SetWriteDeadline(t)
@@ -239,9 +239,7 @@ func (x *Exchange) writeTLS() (int64, error) {
 		}
 	}
 	n, sent := x.below.uncork()
-	if err == nil {
-		err = sent
-	}
+	err = cmp.Or(err, sent)
 	return n, err
 }
 

@@ -71,7 +71,6 @@ func Transport(dial func(ctx context.Context) (net.Conn, error)) *http.Transport
 	}
 }
 
-// Connect makes a connection.
 func Connect(ctx context.Context, tr *http.Transport) (*http.ClientConn, error) {
 	return tr.NewClientConn(ctx, "http", "worker:80") // dial knows where
 }
@@ -193,7 +192,6 @@ type Place struct {
 	begun  atomic.Bool // its head was given to the connection
 }
 
-// Addr returns where the worker is.
 func (p *Place) Addr() string { return p.addr }
 
 // Fields returns how many fields an answer may have.

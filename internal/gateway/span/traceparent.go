@@ -79,7 +79,6 @@ func nibble(c byte) byte {
 	return 0xff
 }
 
-// IsZero reports whether t is no trace.
 func (t Trace) IsZero() bool { return t == Trace{} }
 
 // AppendText appends the value of a traceparent field.

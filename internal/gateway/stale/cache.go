@@ -135,7 +135,6 @@ type Stats struct {
 	Refused   map[string]uint64 // answers that were not kept, by the name of the Reason
 }
 
-// Stats returns the counters of c.
 func (c *Cache) Stats() Stats {
 	s := Stats{Recording: c.recording.Load(), Hits: c.hits.Load(), Misses: c.misses.Load(), Refused: make(map[string]uint64)}
 	for r := range c.refused {

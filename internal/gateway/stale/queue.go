@@ -1,5 +1,7 @@
 package stale
 
+import "cmp"
+
 // The entries are in a queue from the oldest to the newest, as SIEVE needs: using an entry marks it and moves nothing
 // (Zhang et al., "SIEVE is Simpler than LRU", NSDI 2024). The caller holds the lock.
 
@@ -18,10 +20,7 @@ func (c *Cache) push(e *entry) {
 // evict removes the next unmarked entry. The hand clears the marks that it passes, so an entry survives one pass after each
 // use.
 func (c *Cache) evict() {
-	e := c.hand
-	if e == nil {
-		e = c.oldest
-	}
+	e := cmp.Or(c.hand, c.oldest)
 	for e.visited {
 		e.visited = false
 		if e = e.newer; e == nil {

@@ -243,7 +243,6 @@ func (s *Exchange) Flush() error {
 	return s.err
 }
 
-// End ends the answer.
 func (s *Exchange) End(trailers []h1.Field) error {
 	s.begin()
 	s.trailers = s.trailers || len(trailers) > 0

@@ -213,7 +213,6 @@ func (c *Capture) run(ctx context.Context) error {
 	return c.read(ctx, conn, at.position, to, func(ctx context.Context, _ *Stream) error { return published.watch(ctx, conn) })
 }
 
-// publication returns the publication that the tables need.
 func (c CaptureConfig) publication(plans map[table]*plan) publication {
 	tables := sorted.Collect(maps.Keys(plans), func(a, b table) int { return strings.Compare(a.String(), b.String()) })
 	return publication{name: c.Publication, publish: "insert, update, delete", tables: tables}

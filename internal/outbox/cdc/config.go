@@ -74,9 +74,7 @@ func (c Config) settings(replication bool) (*pgx.ConnConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.ConnectTimeout == 0 {
-		s.ConnectTimeout = connectTimeout
-	}
+	s.ConnectTimeout = cmp.Or(s.ConnectTimeout, connectTimeout)
 	if s.RuntimeParams["application_name"] == "" {
 		s.RuntimeParams["application_name"] = "bezoar cdc " + c.Slot
 	}

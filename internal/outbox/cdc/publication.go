@@ -62,7 +62,6 @@ func (p publication) ensure(ctx context.Context, conn *pgx.Conn) ([]table, error
 	return p.adjust(ctx, conn)
 }
 
-// published returns the tables of the publication.
 func (p publication) published(ctx context.Context, conn *pgx.Conn) ([]table, error) {
 	rows, err := conn.Query(ctx, `SELECT n.nspname, c.relname FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
 		JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = $1`, p.name)

@@ -23,7 +23,6 @@ type reader struct {
 	stream *Stream // nil if no stream runs
 }
 
-// Status returns the state of the reader.
 func (r *reader) Status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -45,7 +45,6 @@ type progress struct {
 	copied   []string // tables that were copied
 }
 
-// errMoved means that another reader has taken over the slot.
 var errMoved = errors.New("another reader has taken over the slot")
 
 // progress returns nil if the slot was never read.

@@ -121,5 +121,4 @@ func (t task) writeEvent(ctx context.Context, tx *sql.Tx, e event) error {
 	return outbox.Write(ctx, in.In(t.Schema), outbox.Event{ID: e.ID, Topic: topic, Key: e.Customer, Type: "order.placed", Payload: payload})
 }
 
-// topic is the topic of all events.
 const topic = "orders"

@@ -61,7 +61,6 @@ func New(name string, open func() (outbox.Letters, error), log *slog.Logger) *So
 	return s
 }
 
-// Name returns the name of the outbox's queue.
 func (s *Source) Name() string { return Prefix + s.outbox }
 
 // id returns the letter ID of an event. All IDs have the same length, which distinguishes a
@@ -198,7 +197,6 @@ func outcome(e *outbox.Evidence) queue.Outcome {
 	return o
 }
 
-// Letter returns one letter.
 func (s *Source) Letter(ctx context.Context, id string) (queue.Death, error) {
 	w, err := s.parked(ctx, id)
 	if err != nil {

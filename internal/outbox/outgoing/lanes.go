@@ -13,7 +13,6 @@ import (
 // Lane is the unit of ordering: a topic and a key.
 type Lane struct{ topic, key string }
 
-// LaneOf returns the lane of a record.
 func LaneOf(r *outbox.Record) Lane { return Lane{r.Topic, r.Key} }
 
 // Lanes groups the indexes of records by key, in order. A record without a key gets a lane

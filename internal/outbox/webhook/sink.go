@@ -43,7 +43,6 @@ func (s *Sink) Close() error {
 	return nil
 }
 
-// Send sends records.
 func (s *Sink) Send(ctx context.Context, records []outbox.Record) []error {
 	if s.cfg.Mode == Batched {
 		return s.batches(ctx, records)

@@ -140,7 +140,6 @@ func (c *Cell) open() (err error) {
 // Missing returns why some limits are not enforced, or nil if all are.
 func (c *Cell) Missing() error { return c.missing }
 
-// Memory reports whether the cell limits memory.
 func (c *Cell) Memory() bool { return c.memory != nil }
 
 // Pids reports whether the cell limits the number of processes.

@@ -15,7 +15,6 @@ import (
 // not create any beneath its own. The error that wraps it says which.
 var ErrUnavailable = errors.New("cgroup unavailable")
 
-// mount is one mounted hierarchy.
 type mount struct {
 	version int      // 1 or 2
 	options []string // of version 1: they include its controllers

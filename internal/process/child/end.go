@@ -139,12 +139,10 @@ func (p *Process) drain() {
 // drainFollows reports whether this process is asked to stop as well: a service manager signals every process of a service
 // at once.
 func (p *Process) drainFollows(ctx context.Context) bool {
-	t := time.NewTimer(dyingFor)
-	defer t.Stop()
 	select {
 	case <-ctx.Done():
 	case <-p.r.closed:
-	case <-t.C:
+	case <-time.After(dyingFor):
 		return false
 	}
 	return true

@@ -37,7 +37,6 @@ func canPoll() bool {
 	return err == nil
 }
 
-// doPolled is [Runner.Do] on one thread.
 func (r *Runner) doPolled(ctx context.Context, j *Job) Result {
 	p, l, err := r.newProcess(ctx, j)
 	if err != nil {

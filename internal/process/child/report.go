@@ -49,7 +49,6 @@ type reportWire struct {
 	Rows       []Row           `json:"rows,omitempty"`
 }
 
-// ParseReport reads one line.
 func ParseReport(line []byte) (*Report, error) {
 	line = bytes.TrimSpace(line)
 	if len(line) > MaxReport {

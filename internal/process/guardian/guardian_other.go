@@ -28,7 +28,6 @@ func StartWatch(*slog.Logger, Jobs) (*Watch, error) { return nil, errors.ErrUnsu
 // Beat returns [errors.ErrUnsupported].
 func (*Watch) Beat(time.Time) error { return errors.ErrUnsupported }
 
-// Stop does nothing.
 func (*Watch) Stop() {}
 
 // Sweep finds nothing: it needs Linux.

@@ -163,12 +163,10 @@ func soon(c <-chan struct{}) bool {
 		return true
 	default:
 	}
-	late := time.NewTimer(sentPatience)
-	defer late.Stop()
 	select {
 	case <-c:
 		return true
-	case <-late.C:
+	case <-time.After(sentPatience):
 		return false
 	}
 }

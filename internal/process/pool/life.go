@@ -136,7 +136,6 @@ func (l *life) hear(s said, raw []byte) {
 	l.news = true
 }
 
-// heard signals that there is news.
 func (l *life) heard() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -285,11 +284,9 @@ func (l *life) stop(polite time.Duration) {
 	l.mu.Unlock()
 	_ = l.stdin.Close()
 	if polite > 0 {
-		patience := time.NewTimer(polite)
-		defer patience.Stop()
 		select {
 		case <-l.gone:
-		case <-patience.C:
+		case <-time.After(polite):
 		}
 	}
 	l.proc.Kill(bezoar.Interrupted, "its time was over")

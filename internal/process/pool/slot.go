@@ -187,10 +187,8 @@ func (p *Pool) finish(l *life, polite bool) {
 
 // pause waits until the next start, or until ctx ends.
 func (p *Pool) pause(ctx context.Context, attempt int) {
-	t := time.NewTimer(p.cfg.Backoff.Wait(attempt, rand.Float64()))
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(p.cfg.Backoff.Wait(attempt, rand.Float64())):
 	case <-ctx.Done():
 	}
 }

@@ -348,10 +348,8 @@ func jitter(d time.Duration) time.Duration {
 
 // sleep waits for d. It reports false when ctx or stop ended first.
 func sleep(ctx context.Context, stop <-chan struct{}, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return ctx.Err() == nil
 	case <-ctx.Done():
 	case <-stop:

@@ -149,10 +149,5 @@ func replaced(before, now []uint64) bool {
 	if len(before) == 0 || len(now) == 0 {
 		return false
 	}
-	for _, ino := range now {
-		if slices.Contains(before, ino) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(now, func(ino uint64) bool { return slices.Contains(before, ino) })
 }

@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -92,11 +93,7 @@ func (x *ExternalWorkers) lookUp(ctx context.Context, written []string) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for name := range x.names {
-		if !slices.Contains(names, name) {
-			delete(x.names, name)
-		}
-	}
+	maps.DeleteFunc(x.names, func(name string, _ *resolved) bool { return !slices.Contains(names, name) })
 	for i, name := range names {
 		n := x.names[name]
 		if n == nil {
@@ -177,14 +174,11 @@ func (x *ExternalWorkers) followNames(ctx context.Context) {
 				return
 			}
 		}
-		t := time.NewTimer(jitter(x.nextLookup(cfg.Resolve)))
 		select {
-		case <-t.C:
+		case <-time.After(jitter(x.nextLookup(cfg.Resolve))):
 		case <-changed:
-			t.Stop()
 			continue
 		case <-ctx.Done():
-			t.Stop()
 			return
 		}
 		x.lookUp(ctx, cfg.addresses())

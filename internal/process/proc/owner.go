@@ -18,7 +18,6 @@ type Owner struct {
 	Born uint64 // in the kernel's ticks; 0 if unknown
 }
 
-// Self returns this process.
 func Self() Owner {
 	o := Owner{PID: os.Getpid()}
 	o.Born, _ = Born(o.PID)

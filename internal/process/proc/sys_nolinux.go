@@ -26,16 +26,12 @@ func (*User) As(do func() error) error { return do() }
 // BecomeSubreaper returns [errors.ErrUnsupported].
 func BecomeSubreaper() error { return errors.ErrUnsupported }
 
-// Born reports false.
 func Born(int) (uint64, bool) { return 0, false }
 
-// Alive reports false.
 func Alive(int) (uint64, bool) { return 0, false }
 
-// Dying reports false.
 func Dying(int) bool { return false }
 
-// GroupAlive reports false.
 func GroupAlive(int) bool { return false }
 
 // Resident returns 0.
@@ -47,37 +43,29 @@ func (Limits) Apply(int) error { return errors.ErrUnsupported }
 // TagOf returns 0.
 func TagOf(int) Tag { return 0 }
 
-// Variable reports false.
 func Variable(int, string) (string, bool) { return "", false }
 
 // Tasks returns [errors.ErrUnsupported].
 func Tasks() (int, error) { return 0, errors.ErrUnsupported }
 
-// Has reports false.
 func (Family) Has(int) bool { return false }
 
 // Sockets returns nil.
 func Sockets(Family) []uint64 { return nil }
 
-// EndAdopted does nothing.
 func EndAdopted(Family, time.Duration) (int, error) { return 0, nil }
 
-// Sweep does nothing.
 func Sweep(func(pid int) bool) (int, error) { return 0, nil }
 
-// Ask does nothing.
 func Ask(func(pid int) bool) map[int]uint64 { return nil }
 
 // Reaper does nothing.
 type Reaper struct{}
 
-// Round does nothing.
 func (*Reaper) Round(func(pid int) bool) int { return 0 }
 
-// Hold does nothing.
 func Hold(*syscall.SysProcAttr) {}
 
-// CanHold reports false.
 func CanHold() (Files, bool) { return Files{}, false }
 
 // Release returns [errors.ErrUnsupported].

@@ -11,7 +11,6 @@ type Thread struct {
 	done chan struct{}
 }
 
-// NewThread starts a thread.
 func NewThread() *Thread {
 	t := &Thread{jobs: make(chan func()), done: make(chan struct{})}
 	go t.run(func() {})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/crash"
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/internal/process/child"
 	"github.com/bezoar-dev/bezoar/sift"
 )
@@ -62,10 +63,7 @@ func (f *feeder) body(b sift.Batch) ([]byte, error) {
 	if err := f.in.unchanged(); err != nil {
 		return nil, &InputError{err}
 	}
-	spans := make([][2]int, 0, len(b.Spans()))
-	for _, s := range b.Spans() {
-		spans = append(spans, [2]int{s.From, s.To})
-	}
+	spans := each.Of(b.Spans(), func(s sift.Span) [2]int { return [2]int{s.From, s.To} })
 	body, err := f.in.body(spans)
 	if err != nil {
 		return nil, &InputError{err}

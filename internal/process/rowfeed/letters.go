@@ -84,7 +84,6 @@ func (in *input) letter(id string, l sift.Letter, now time.Time) (Letter, error)
 	return out, nil
 }
 
-// file is a file of letters.
 type file struct {
 	f   *os.File
 	id  string

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/sift"
 )
 
@@ -29,7 +30,6 @@ type part struct {
 	off, n int64
 }
 
-// openOutput returns the output and its present length.
 func (c Config) openOutput() (to io.Writer, file *os.File, length int64, err error) {
 	if c.OutputPath != "" {
 		if file, err = os.OpenFile(c.OutputPath, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
@@ -92,10 +92,7 @@ func (o *outlet) resume(length int64) error {
 
 // finish stores the output of the run of b.
 func (o *outlet) finish(b sift.Batch, out io.WriterTo) error {
-	done := make([][2]int, 0, len(b.Spans()))
-	for _, s := range b.Spans() {
-		done = append(done, [2]int{s.From, s.To})
-	}
+	done := each.Of(b.Spans(), func(s sift.Span) [2]int { return [2]int{s.From, s.To} })
 	o.skip()
 	if from := b.Extent().From; from != o.row {
 		n, err := out.WriteTo(io.NewOffsetWriter(o.hold, o.size))

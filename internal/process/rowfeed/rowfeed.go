@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"time"
 
 	"github.com/bezoar-dev/bezoar"
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/internal/process/child"
 	"github.com/bezoar-dev/bezoar/internal/sorted"
 	"github.com/bezoar-dev/bezoar/sift"
@@ -204,11 +206,7 @@ func (s *session) replay(recs []record, length int64) error {
 			delete(s.out.held, row)
 		}
 	}
-	for row := range s.out.dead {
-		if row < s.out.row {
-			delete(s.out.dead, row)
-		}
-	}
+	maps.DeleteFunc(s.out.dead, func(row int, _ bool) bool { return row < s.out.row })
 	var untold []Letter
 	for _, l := range letters {
 		full, err := s.keep(l)
@@ -228,7 +226,6 @@ func (s *session) replay(recs []record, length int64) error {
 	return s.out.resume(length)
 }
 
-// keep completes a letter and adds it to the report.
 func (s *session) keep(l sift.Letter) (Letter, error) {
 	full, err := s.in.letter(s.begin.ID, l, time.Now())
 	if err != nil {
@@ -249,10 +246,7 @@ func (s *session) tell(letters []Letter) error {
 	if err := s.sink.Put(letters); err != nil {
 		return err
 	}
-	rows := make([]int, 0, len(letters))
-	for _, l := range letters {
-		rows = append(rows, l.Row-1)
-	}
+	rows := each.Of(letters, func(l Letter) int { return l.Row - 1 })
 	return s.state.write(record{Told: rows})
 }
 

@@ -54,7 +54,6 @@ func (s *spill) toFile() error {
 	return nil
 }
 
-// WriteTo writes all of it.
 func (s *spill) WriteTo(w io.Writer) (int64, error) {
 	if s.file == nil {
 		return bytes.NewReader(s.mem.Bytes()).WriteTo(w)

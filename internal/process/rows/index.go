@@ -16,7 +16,6 @@ const (
 	everyBytes = 1 << 20
 )
 
-// place is the start of a row.
 type place struct {
 	row  int
 	off  int64

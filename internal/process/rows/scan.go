@@ -8,7 +8,6 @@ import (
 	"io"
 )
 
-// record is one row as found.
 type record struct {
 	off   int64 // its first byte
 	n     int64 // bytes, including its line end

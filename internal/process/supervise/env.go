@@ -18,7 +18,6 @@ const (
 // portHole in an argument is replaced by the port.
 const portHole = "{port}"
 
-// environ returns the environment of a worker.
 func environ(c Config, user *proc.User, worker, life string, port int) []string {
 	own := []string{EnvPort + "=" + strconv.Itoa(port), EnvWorker + "=" + worker, envLife + "=" + life}
 	inherited := proc.Override(c.Inherit.Of(c.Environ), user.Env()...)

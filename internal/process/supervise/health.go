@@ -47,9 +47,8 @@ func (s *Supervisor) awaitReady(ctx context.Context, l *life) error {
 		if res.Healthy() {
 			return nil
 		}
-		t := time.NewTimer(pause)
 		select {
-		case <-t.C:
+		case <-time.After(pause):
 			continue
 		case <-l.exited:
 			<-l.gone

@@ -39,14 +39,12 @@ func (w *slot) finish(ctx context.Context, l *life, idle func(context.Context) e
 	watch.Go(func() {
 		for timed.Err() == nil {
 			changed, bound := w.s.change(), w.s.drainOf(l)
-			t := time.NewTimer(bound - time.Since(began))
 			select {
-			case <-t.C:
+			case <-time.After(bound - time.Since(began)):
 				cancel(fmt.Errorf("it has had %v", bound))
 			case <-changed:
 			case <-timed.Done():
 			}
-			t.Stop()
 		}
 	})
 	err := idle(timed)

@@ -254,11 +254,9 @@ func (l *life) awaitGroup() {
 
 // drain reads the rest of a dead process's output, for a bounded time.
 func (l *life) drain() {
-	t := time.NewTimer(drainOutput)
-	defer t.Stop()
 	select {
 	case <-l.pumped:
-	case <-t.C:
+	case <-time.After(drainOutput):
 		for _, p := range l.pipes {
 			_ = p.SetReadDeadline(time.Unix(1, 0))
 		}
@@ -323,12 +321,10 @@ func (l *life) finish(reg Registry, d death) {
 // stop ends a life as planned: TERM, grace, KILL. It returns after the end was reported.
 func (l *life) stop(why string, grace time.Duration) {
 	l.signal(toStop, why, syscall.SIGTERM)
-	t := time.NewTimer(grace)
-	defer t.Stop()
 	select {
 	case <-l.gone:
 		return
-	case <-t.C:
+	case <-time.After(grace):
 	}
 	l.signal(toStop, fmt.Sprintf("%s, and it ignored SIGTERM for %v", why, grace), syscall.SIGKILL)
 	<-l.gone

@@ -16,7 +16,6 @@ const (
 	Stderr
 )
 
-// String returns the stream's name.
 func (s Stream) String() string {
 	if s == Stderr {
 		return "stderr"

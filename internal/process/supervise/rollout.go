@@ -131,7 +131,6 @@ func (r *rollout) aim(target *Config) {
 	r.target, r.st.Tries, r.fails = target, 0, nil
 }
 
-// begin begins a try.
 func (r *rollout) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

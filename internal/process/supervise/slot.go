@@ -116,10 +116,8 @@ func (w *slot) pause(fails int) time.Duration {
 func (w *slot) waitBackoff(ctx context.Context, wait time.Duration) *order {
 	w.enter(Down, nil)
 	w.begins(nil)
-	t := time.NewTimer(wait)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(wait):
 	case <-ctx.Done():
 	case o := <-w.replaces:
 		return &o

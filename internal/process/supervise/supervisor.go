@@ -119,7 +119,6 @@ func (s *Supervisor) Run(ctx context.Context) error {
 // errCommand marks an error that prevents every start.
 var errCommand = errors.New("the command cannot be run")
 
-// Status returns the state of every worker.
 func (s *Supervisor) Status() []WorkerStatus {
 	slots := s.places()
 	out := make([]WorkerStatus, 0, len(slots))

@@ -2,8 +2,6 @@
 
 package vfork
 
-// Able reports false.
 func Able() bool { return false }
 
-// Start returns [ErrUnsupported].
 func (*Child) Start() (pid, pidfd int, err error) { return 0, -1, ErrUnsupported }

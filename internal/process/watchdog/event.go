@@ -115,7 +115,6 @@ func (d *Watchdog) tellWorker(c *Config, now time.Time, was State, w *WorkerStat
 	}
 }
 
-// tellEnd reports the end of a restart.
 func (d *Watchdog) tellEnd(c *Config, now time.Time, r result, s policy.Status) {
 	for i := range s.Workers {
 		if w := &s.Workers[i]; w.Name == r.decision.Worker && w.State != GaveUp {

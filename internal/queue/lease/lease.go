@@ -119,7 +119,6 @@ func (l *Lease) Receive(c queue.Claim, k *poison.Case, copied, first bool, now i
 	return Ruling{Step: Give, Case: k}
 }
 
-// begin begins a delivery.
 func (l *Lease) begin(c queue.Claim, now int64) {
 	l.Generation++
 	l.Hold, l.Receives, l.Received, l.Worker, l.Holding = Leased, l.Receives+1, now, c.Worker, 0

@@ -62,7 +62,6 @@ type Pusher struct {
 	room  chan struct{} // signalled when busy falls
 }
 
-// New returns a pusher.
 func New(c Config) (*Pusher, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("push: %w", err)

@@ -2,6 +2,8 @@ package schema
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -51,9 +53,7 @@ func (c *costs) count(s *jsonschema.Schema) int {
 // same returns the subschemas of s that apply to the same value.
 func same(s *jsonschema.Schema) []*jsonschema.Schema {
 	list := append(append(append([]*jsonschema.Schema(nil), s.AllOf...), s.AnyOf...), s.OneOf...)
-	for _, sub := range s.DependentSchemas {
-		list = append(list, sub)
-	}
+	list = slices.AppendSeq(list, maps.Values(s.DependentSchemas))
 	if s.DynamicRef != nil {
 		list = append(list, s.DynamicRef.Ref)
 	}
@@ -63,12 +63,8 @@ func same(s *jsonschema.Schema) []*jsonschema.Schema {
 // within returns the subschemas of s that apply to parts of the value.
 func within(s *jsonschema.Schema) []*jsonschema.Schema {
 	list := append([]*jsonschema.Schema(nil), s.PrefixItems...)
-	for _, sub := range s.Properties {
-		list = append(list, sub)
-	}
-	for _, sub := range s.PatternProperties {
-		list = append(list, sub)
-	}
+	list = slices.AppendSeq(list, maps.Values(s.Properties))
+	list = slices.AppendSeq(list, maps.Values(s.PatternProperties))
 	if sub, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
 		list = append(list, sub)
 	}

@@ -128,7 +128,6 @@ func (refuse) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%.200q is somewhere else: a schema has to contain all that it refers to", url)
 }
 
-// compile creates one more checker.
 func (s *Schema) compile() (c *checker, err error) {
 	c = &checker{}
 	defer func() {

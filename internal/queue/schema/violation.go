@@ -25,7 +25,6 @@ type Violation struct {
 	Message string // without values of the body
 }
 
-// Error returns the violation in one line.
 func (v *Violation) Error() string { return v.Rule + " at " + v.Path + ": " + v.Message }
 
 // violation chooses the violation to report: the first place, then the first keyword, so that equal bodies give equal

@@ -130,7 +130,6 @@ func canonicalPath(raw string) string {
 	return string(appendEscaped(make([]byte, 0, len(clean)), clean, true))
 }
 
-// canonicalHeaders returns the lines of the signed headers.
 func canonicalHeaders(r *http.Request, signed []string) (string, error) {
 	var b strings.Builder
 	for _, name := range signed {

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/internal/faults"
 )
 
@@ -65,10 +66,7 @@ func (c Config) withDefaults() Config {
 	c.Service = cmp.Or(c.Service, DefaultService)
 	c.MaxSkew = cmp.Or(c.MaxSkew, DefaultMaxSkew)
 	c.MaxBody = cmp.Or(c.MaxBody, DefaultMaxBody)
-	signed := make([]string, len(c.Signed))
-	for i, name := range c.Signed {
-		signed[i] = http.CanonicalHeaderKey(name)
-	}
+	signed := each.Of(c.Signed, http.CanonicalHeaderKey)
 	c.Signed = signed
 	return c
 }
@@ -84,10 +82,8 @@ func (c Config) String() string {
 		d.Service, d.MaxSkew, d.MaxBody, strings.Join(keys, " "), strings.Join(d.Signed, " "))
 }
 
-// GoString returns what String returns.
 func (c Config) GoString() string { return "sigv4.Config{" + c.String() + "}" }
 
-// LogValue returns what String returns.
 func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 // isKeyID reports whether s can be the id of an access key.

@@ -31,7 +31,6 @@ type view struct {
 	held   string // why no message is delivered
 }
 
-// settingsChange is a change of settings in progress.
 type settingsChange struct {
 	*queue.Settings
 	ctx  context.Context //nolint:containedctx // of the call that changes them
@@ -39,7 +38,6 @@ type settingsChange struct {
 	call *call
 }
 
-// attributes returns all attributes of a queue.
 func attributes() []attribute {
 	return slices.Concat(measured(), settable(), bezoarAttributes())
 }

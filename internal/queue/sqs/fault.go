@@ -19,7 +19,6 @@ type code struct {
 	space  string // of the modern name
 }
 
-// text returns a fault with this code and a message.
 func (c code) text(format string, args ...any) *fault {
 	return &fault{code: c, message: fmt.Sprintf(format, args...)}
 }

@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,6 @@ func New(c Config) (*Handler, error) {
 // Drain ends all waiting receives, and later ones: they answer that there is no message.
 func (h *Handler) Drain() { h.stop() }
 
-// ServeHTTP answers one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := h.calls.Get().(*call)
 	c.begin(w, r)
@@ -240,7 +240,6 @@ func (c *call) decode() error {
 	return nil
 }
 
-// read reads the body.
 func (c *call) read() error {
 	size := c.r.ContentLength
 	switch c.r.Method {
@@ -302,10 +301,7 @@ func (c *call) find() error {
 }
 
 func (c *call) queueName() (string, error) {
-	at := c.req.QueueURL
-	if at == "" {
-		at = strings.TrimSuffix(c.r.URL.Path, "/")
-	}
+	at := cmp.Or(c.req.QueueURL, strings.TrimSuffix(c.r.URL.Path, "/"))
 	if at == "" {
 		return "", absent("QueueUrl")
 	}

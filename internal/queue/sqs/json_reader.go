@@ -53,7 +53,6 @@ func (d *jsonReader) take(c byte) bool {
 	return true
 }
 
-// null skips a null.
 func (d *jsonReader) null() bool {
 	if d.peek() != 'n' || !bytes.HasPrefix(d.data[d.at:], []byte("null")) {
 		return false
@@ -260,7 +259,6 @@ func (d *jsonReader) hex() (rune, bool) {
 	return r, true
 }
 
-// skip skips any value.
 func (d *jsonReader) skip() error {
 	switch c := d.peek(); {
 	case c == '"':

@@ -1,6 +1,5 @@
 package sqs
 
-// operation describes one operation.
 type operation struct {
 	run     func(*call) error // performs it and encodes the members of the answer
 	queue   bool              // it needs an existing queue

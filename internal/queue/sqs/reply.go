@@ -15,7 +15,6 @@ const (
 	undoPatience  = 5 * time.Second
 )
 
-// begin begins the answer of an operation.
 func (e *encoder) begin(op string, answers bool) {
 	if !e.xml {
 		if answers {

@@ -14,7 +14,6 @@ type Right struct {
 	Actions []string // such as SendMessage, which includes its batch; empty: all
 }
 
-// Actions returns the names of all operations.
 func Actions() []string { return slices.Sorted(maps.Keys(operations())) }
 
 // check returns actions that do not exist.

@@ -207,7 +207,6 @@ func (c *call) prepareFIFO(m *message, in *queue.SendInput) *fault {
 	return nil
 }
 
-// priority reads the priority attribute.
 func (c *call) priority(typed map[string]queue.Attribute, in *queue.SendInput) *fault {
 	a, ok := typed[priorityName]
 	if !ok {
@@ -229,7 +228,6 @@ func groupForm(s string) bool {
 	return len(s) <= maxGroupID && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// checkTyped checks the attributes of a message.
 func checkTyped(typed map[string]queue.Attribute) *fault {
 	if text := queue.AttributesFault(typed); text != "" {
 		return parameter.text("%s", text)

@@ -40,7 +40,6 @@ func NewServer(c Config) (*Server, error) {
 	return &Server{cfg: c.withDefaults(), handler: h}, nil
 }
 
-// Handler returns the server's handler.
 func (s *Server) Handler() *Handler { return s.handler }
 
 // Leave ends each connection with its next answer, so that clients reconnect elsewhere before Serve stops. New connections

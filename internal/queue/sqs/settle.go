@@ -139,7 +139,6 @@ func (c *call) changeVisibilityBatch() error {
 	return nil
 }
 
-// settled sets the faults of the entries of results.
 func (c *call) settled(faults []*fault, at []int, results []error) {
 	for n, err := range results {
 		switch i := at[n]; {

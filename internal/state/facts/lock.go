@@ -42,11 +42,9 @@ func (l *lock) close() error { return errors.Join(l.next.Close(), l.held.Close()
 // held.
 func (l *lock) acquire(patience func() time.Duration) (bool, error) {
 	began := time.Now()
-	over := time.NewTimer(patience())
-	defer over.Stop()
 	select {
 	case l.turn <- struct{}{}:
-	case <-over.C:
+	case <-time.After(patience()):
 		return false, nil
 	}
 	more := func() bool { return time.Since(began) < patience() }

@@ -29,7 +29,6 @@ func (t *Tx) Get(key string, v any) (bool, error) {
 	return true, nil
 }
 
-// Put stores a fact.
 func (t *Tx) Put(key string, v any) error {
 	if t.readOnly || key == "" || len(key) > maxKey {
 		return fmt.Errorf("put %.100q into the fact store: the key is invalid, or the transaction cannot write", key)
@@ -48,7 +47,6 @@ func (t *Tx) Put(key string, v any) error {
 	return nil
 }
 
-// Drop forgets a fact.
 func (t *Tx) Drop(key string) {
 	if t.s.fact(key) != nil && !t.readOnly {
 		t.changed[key] = nil
@@ -71,7 +69,6 @@ func (t *Tx) All(prefix string) iter.Seq2[string, json.RawMessage] {
 	}
 }
 
-// Has reports whether the fact exists.
 func (t *Tx) Has(key string) bool {
 	if fact, ok := t.changed[key]; ok {
 		return fact != nil

@@ -77,7 +77,6 @@ func (s *Sockets) Offer(dir string) (*Offer, error) {
 	return o, nil
 }
 
-// Close ends the offer.
 func (o *Offer) Close() error {
 	if err := o.ln.Close(); err != nil {
 		return err // it has ended

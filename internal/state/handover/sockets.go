@@ -29,7 +29,6 @@ type Sockets struct {
 	claimed *os.File // while no other process may take over
 }
 
-// socket is a listening socket.
 type socket struct {
 	name string
 	addr string // from the settings of the previous process; "" from a service manager

@@ -54,7 +54,6 @@ type Journal struct {
 	file  *file
 }
 
-// Slots returns the number of slots.
 func (j *Journal) Slots() int { return len(j.slots) }
 
 // Note returns what was wrong with the file that Open found, or "".

@@ -26,7 +26,6 @@ const (
 
 func at(slot int) int64 { return int64(slot+1) * page }
 
-// checksum is the checksum of a slot.
 func checksum(b []byte) uint32 {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	return crc32.Update(crc32.Checksum(b[4:stateAt], table), table, b[prefix:])

@@ -12,7 +12,6 @@ import (
 	"github.com/bezoar-dev/bezoar/internal/sorted"
 )
 
-// flowStore stores the runs of flows.
 type flowStore struct {
 	lock     // guards the fields below; never held while waiting
 	runs     map[string]*flowRun

@@ -35,7 +35,6 @@ type DB struct {
 	flow   *flowStore
 }
 
-// Open returns an empty DB.
 func Open(c Config) (*DB, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("open the memory store: %w", err)
@@ -44,19 +43,15 @@ func Open(c Config) (*DB, error) {
 	return &DB{ledger: newLedgerStore(c.MaxLetters), queue: newQueueStore(), quota: newQuotaStore(), live: newSettingsStore(), flow: newFlowStore()}, nil
 }
 
-// Ledger returns the ledger's store.
 func (db *DB) Ledger() ledger.Store { return db.ledger }
 
 // Queue returns the queue engine's store.
 func (db *DB) Queue() queue.Store { return db.queue }
 
-// Live returns the store of live settings.
 func (db *DB) Live() live.Store { return db.live }
 
-// Flow returns the store of flows.
 func (db *DB) Flow() flow.Store { return db.flow }
 
-// Quota returns the store of quotas.
 func (db *DB) Quota() quota.Store { return db.quota }
 
 // Close does nothing: the garbage collector frees the stores.

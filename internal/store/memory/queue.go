@@ -96,7 +96,6 @@ func (s *queueStore) CreateQueue(ctx context.Context, q queue.Queue) (queue.Queu
 	})
 }
 
-// define creates a queue.
 func (s *queueStore) define(q queue.Queue) *definition {
 	s.lastID++
 	q = cloneQueue(q)

@@ -80,7 +80,6 @@ func (s *queueStore) place(m *message) {
 	m.bucket.fly(m, m.Hold == lease.Leased)
 }
 
-// fly records whether a message is leased.
 func (b *bucket) fly(m *message, leased bool) {
 	if m.Payload.IsZero() || m.Letter {
 		return

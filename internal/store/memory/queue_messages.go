@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/bezoar-dev/bezoar/internal/queue/lease"
 	"github.com/bezoar-dev/bezoar/internal/store/record"
 	"github.com/bezoar-dev/bezoar/policy/poison"
@@ -20,10 +21,7 @@ func (s *queueStore) Send(ctx context.Context, id int64, entries []queue.Entry) 
 	}
 	defer leave()
 	now := micros()
-	sent := make([]queue.Sent, len(entries))
-	for i, e := range entries {
-		sent[i] = s.send(d, e, nil, now)
-	}
+	sent := each.Of(entries, func(e queue.Entry) queue.Sent { return s.send(d, e, nil, now) })
 	return sent, nil
 }
 
@@ -250,9 +248,7 @@ func (s *queueStore) Change(ctx context.Context, id int64, p queue.Policy, chang
 // bury moves a message to its dead-letter queue and returns the queue's name.
 func (s *queueStore) bury(m *message, p queue.Policy, cause *queue.Outcome, now int64) string {
 	origin := m.bucket.queue.Name
-	if p.DeadLetter == "" {
-		p.DeadLetter = queue.ImplicitName(origin)
-	}
+	p.DeadLetter = cmp.Or(p.DeadLetter, queue.ImplicitName(origin))
 	target, ok := s.byName[p.DeadLetter]
 	if !ok {
 		target = s.define(queue.ImplicitQueue(p.DeadLetter, p.FIFO))

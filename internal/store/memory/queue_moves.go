@@ -165,7 +165,6 @@ func (s *queueStore) ahead(t *task, n int) (batch []*message, more bool) {
 	return all, false
 }
 
-// forward moves one message.
 func (s *queueStore) forward(t *task, m *message, target *definition, now int64) {
 	from := m.bucket.queue.Name
 	s.remove(m)

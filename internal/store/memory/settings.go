@@ -129,11 +129,7 @@ func (s *settingsStore) PutOverride(ctx context.Context, o live.Override, ttl ti
 
 // expire removes expired overrides. The caller holds s.mu.
 func (s *settingsStore) expire(now int64) {
-	for id, o := range s.overrides {
-		if o.Until.UnixMicro() <= now {
-			delete(s.overrides, id)
-		}
-	}
+	maps.DeleteFunc(s.overrides, func(_ string, o live.Override) bool { return o.Until.UnixMicro() <= now })
 }
 
 func (s *settingsStore) DeleteOverride(ctx context.Context, id string) error {

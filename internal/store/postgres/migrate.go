@@ -119,7 +119,6 @@ func makeSchema(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	return nil
 }
 
-// readMigrations converts the files to goose migrations of one schema.
 func readMigrations(files fs.FS, schema string) ([]*goose.Migration, error) {
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil {

@@ -62,19 +62,14 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	return db, nil
 }
 
-// Ledger returns the ledger's store.
 func (db *DB) Ledger() ledger.Store { return db.ledger }
 
-// Queue returns the queues' store.
 func (db *DB) Queue() queue.Store { return db.queue }
 
-// Flow returns the store of flows.
 func (db *DB) Flow() flow.Store { return db.flow }
 
-// Live returns the store of live settings.
 func (db *DB) Live() live.Store { return db.live }
 
-// Quota returns the store of quotas.
 func (db *DB) Quota() quota.Store { return tables.Quota{DB: db.shared} }
 
 // Close waits for connections in use and closes all connections.

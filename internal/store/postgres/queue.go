@@ -78,7 +78,6 @@ func (s *queueStore) combine() {
 // Shared returns true: any process may use the schema.
 func (s *queueStore) Shared() bool { return true }
 
-// in replaces {schema} in a statement.
 func (s *queueStore) in(statement string) string { return inSchema(s.schema, statement) }
 
 // clock is the server's time in microseconds.
@@ -143,7 +142,6 @@ func (s *queueStore) write(ctx context.Context, what string, do func(*queueTx) e
 	})
 }
 
-// writing is write with a result.
 func writing[T any](ctx context.Context, s *queueStore, what string, do func(*queueTx) (T, error)) (T, error) {
 	var out, none T
 	err := s.write(ctx, what, func(t *queueTx) (err error) {

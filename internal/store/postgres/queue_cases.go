@@ -90,7 +90,6 @@ func (t *queueTx) findCase(m *messageRow, p queue.Policy) *poison.Case {
 	return nil
 }
 
-// keep sets the case of a message.
 func (t *queueTx) keep(m *messageRow, before, next *poison.Case) {
 	if next == before {
 		return

@@ -11,7 +11,6 @@ import (
 // any number of rows.
 type columns []any
 
-// add appends one row.
 func (c *columns) add(row ...any) {
 	if *c == nil {
 		*c = make(columns, len(row))

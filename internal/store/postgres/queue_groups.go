@@ -38,7 +38,6 @@ func (t *queueTx) lockGroups(groups []string) error {
 		SELECT DISTINCT `+groupStripe+` AS k FROM unnest($2::text[]) g ORDER BY 1) o`, t.s.locks+ofGroups, groups)
 }
 
-// lockCases locks the cases of payloads.
 func (t *queueTx) lockCases(all []bezoar.Fingerprint) error {
 	locks := make([]int64, len(all))
 	for i, f := range all {
@@ -54,7 +53,6 @@ func (t *queueTx) lock(statement string, args ...any) error {
 	return t.tx.SendBatch(t.ctx, &batch).Close()
 }
 
-// lockGroupsOf locks the groups of messages.
 func (t *queueTx) lockGroupsOf(bucket int64, seqs []int64) error {
 	var groups []string
 	err := t.each(`SELECT DISTINCT grp FROM {schema}.queue_messages WHERE bucket = $1 AND seq = ANY ($2::bigint[]) AND grp IS NOT NULL`,

@@ -306,7 +306,6 @@ func (t *queueTx) lockAhead(batch []place) (owners map[int64]definition, rows []
 	return owners, rows, err
 }
 
-// forward moves one message.
 func (t *queueTx) forward(task *moveRow, m *messageRow, letter *queue.Letter, from, target definition) error {
 	t.take(m)
 	switch task.Kind {

@@ -53,7 +53,6 @@ func (m *messageRow) scan(row pgx.Row, more ...any) error {
 	return err
 }
 
-// letter reads the message's letter.
 func (m *messageRow) letter() (*queue.Letter, error) { return readLetter(m.doc, m.died) }
 
 func readLetter(doc []byte, died int64) (*queue.Letter, error) {

@@ -110,7 +110,6 @@ func (t *queueTx) take(m *messageRow) {
 	t.gone, m.left = append(t.gone, m), true
 }
 
-// remove removes a message with its payload.
 func (t *queueTx) remove(m *messageRow) {
 	t.take(m)
 	m.spent = true

@@ -19,7 +19,6 @@ const (
 // the order of their revisions.
 type Changes struct{ found ledger.Changes }
 
-// Add adds one row.
 func (c *Changes) Add(what string, revision int64, id, doc string) error {
 	switch what {
 	case ChangeRevision:

@@ -20,7 +20,6 @@ func Micros(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
-// OrNone returns the time that [Micros] encoded.
 func OrNone(micros int64) time.Time {
 	if micros == 0 {
 		return time.Time{}
@@ -183,7 +182,6 @@ func DecodeDefinition(doc []byte) (d flow.Definition, err error) {
 	return d, nil
 }
 
-// EncodePages encodes the pages of a run.
 func EncodePages(pages []flow.Page) (string, error) {
 	if len(pages) == 0 {
 		return "", nil
@@ -202,7 +200,6 @@ func DecodePages(doc []byte) (pages []flow.Page, err error) {
 	return pages, nil
 }
 
-// EncodeValues encodes parameters.
 func EncodeValues(values map[string]string) (string, error) {
 	m := mapper{f: escape}
 	values = m.values(values)

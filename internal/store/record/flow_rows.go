@@ -47,7 +47,6 @@ func ScanWholeRun(scan Scan) (flow.Run, error) {
 	return r, err
 }
 
-// ScanAttempt reads an attempt.
 func ScanAttempt(scan Scan) (a flow.Attempt, err error) {
 	var key, doc, stop, ending []byte
 	var started, ended int64

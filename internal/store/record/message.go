@@ -130,7 +130,6 @@ type definition struct {
 	Tags     map[string]string `json:"tags,omitempty"`
 }
 
-// EncodeQueue encodes settings and tags.
 func EncodeQueue(q queue.Queue) ([]byte, error) { return json.Marshal(definition{q.Settings, q.Tags}) }
 
 // DecodeQueue fills in what EncodeQueue encoded.

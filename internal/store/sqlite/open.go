@@ -102,19 +102,15 @@ func (db *DB) Check(context.Context) error {
 	return fault
 }
 
-// Ledger returns the ledger's store.
 func (db *DB) Ledger() ledger.Store { return db.ledger }
 
 // Queue returns the queue engine's store.
 func (db *DB) Queue() queue.Store { return db.queue }
 
-// Flow returns the store of flows.
 func (db *DB) Flow() flow.Store { return db.flow }
 
-// Live returns the store of live settings.
 func (db *DB) Live() live.Store { return db.live }
 
-// Quota returns the store of quotas.
 func (db *DB) Quota() quota.Store { return tables.Quota{DB: db.shared} }
 
 // Close finishes running writes, rejects further ones, and releases the file.

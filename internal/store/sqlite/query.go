@@ -39,7 +39,6 @@ func (q *query) each(ctx context.Context, db reader, f func(*sql.Rows) error) er
 	return rows.Err()
 }
 
-// collect reads all rows.
 func collect[T any](ctx context.Context, db reader, q *query, read func(record.Scan) (T, error)) (found []T, err error) {
 	err = q.each(ctx, db, func(rows *sql.Rows) error {
 		one, err := read(rows.Scan)

@@ -159,7 +159,6 @@ func (t *queueTx) definition(query string, key any) (definition, error) {
 	return d, err
 }
 
-// number allocates n numbers and returns the last one.
 func (t *queueTx) number(kind string, n int) (last int64, err error) {
 	err = t.row(`UPDATE queue_numbers SET last = last + ? WHERE kind = ? RETURNING last`, []any{n, kind}, &last)
 	return last, err
@@ -192,7 +191,6 @@ func (s *queueStore) CreateQueue(ctx context.Context, q queue.Queue) (queue.Queu
 	return made.Queue, err
 }
 
-// define creates a queue.
 func (t *queueTx) define(q queue.Queue, doc []byte) (definition, error) {
 	t.cache.forget()
 	bucket, err := t.number("bucket", 1)

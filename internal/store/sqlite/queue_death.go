@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -13,10 +14,7 @@ import (
 
 // target finds a dead-letter queue, or creates it.
 func (t *queueTx) target(p queue.Policy, origin string) (definition, error) {
-	name := p.DeadLetter
-	if name == "" {
-		name = queue.ImplicitName(origin)
-	}
+	name := cmp.Or(p.DeadLetter, queue.ImplicitName(origin))
 	d, err := t.named(name)
 	if !errors.Is(err, queue.ErrQueueNotFound) {
 		return d, err

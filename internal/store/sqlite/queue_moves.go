@@ -248,7 +248,6 @@ func (t *queueTx) ahead(task *moveRow, n int) (found []messageRow, upTo int64, e
 	return found, upTo, err
 }
 
-// forward moves one message.
 func (t *queueTx) forward(task *queue.MoveTask, m *messageRow, letter *queue.Letter, target definition) error {
 	from, err := t.owner(m.bucket)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/bezoar-dev/bezoar/queue"
 )
 
-// messageRow is the state of a message.
 type messageRow struct {
 	lease.Lease
 	bucket, seq, payload int64
@@ -85,7 +84,6 @@ func (f *fullRow) fill(letter []byte) (err error) {
 	return err
 }
 
-// state finds the message of a receipt.
 func (t *queueTx) state(r queue.Receipt) (m messageRow, found bool, err error) {
 	const query = `SELECT ` + stateColumns + ` FROM queue_messages m WHERE m.bucket = ? AND m.seq = ?`
 	err = m.scan(func(dest ...any) error { return t.row(query, []any{r.Bucket, r.Sequence}, dest...) })

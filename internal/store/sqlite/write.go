@@ -268,7 +268,6 @@ func (t tx) changed(query string, args ...any) (int64, error) {
 	return result.RowsAffected()
 }
 
-// row runs a query that returns one row into dest.
 func (t tx) row(query string, args []any, dest ...any) error {
 	s, err := t.stmt(query) //nolint:sqlclosecheck // kept for the next one; writer.close closes it
 	if err != nil {

@@ -108,7 +108,6 @@ func readRow[T any](ctx context.Context, db DB, statement string, args []any, re
 	return one, err
 }
 
-// collect reads all rows.
 func collect[T any](ctx context.Context, db DB, q query, read func(record.Scan) (T, error)) (found []T, err error) {
 	err = db.Read(ctx, q.text, q.args, func(scan record.Scan) error {
 		one, err := read(scan)

@@ -54,7 +54,6 @@ func (s Flow) CreateRun(ctx context.Context, r flow.Run, all []flow.Instance) er
 	return s.fault(ctx, err, "create run %s of flow %s", r.ID, r.Flow)
 }
 
-// instanceKey identifies an instance.
 type instanceKey struct {
 	run, task string
 	index     int

@@ -24,7 +24,6 @@ const (
 		ORDER BY u.run, u.task, u.idx`
 )
 
-// attemptKey identifies an attempt.
 type attemptKey struct {
 	instanceKey
 	n int

@@ -153,6 +153,7 @@ func layers() []layer {
 func testOnly() map[string]string {
 	return map[string]string{
 		"internal/test/golden":                "compares with golden files",
+		"internal/test/bodies":                "makes JSON as APIs get it",
 		"internal/test/browsertest":           "drives a real browser",
 		"internal/dispatch/ledger/ledgertest": "the suite that every store passes",
 		"internal/test/pgtest":                "starts PostgreSQL servers that tests stop and promote",

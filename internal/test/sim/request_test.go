@@ -199,7 +199,28 @@ func (w *world) turn(slot int32) {
 		w.intoLane(slot, &d)
 		return
 	}
+	if d.Beside != 0 {
+		w.beside(slot, d.Beside)
+		return
+	}
 	w.overFleet(slot)
+}
+
+// beside delivers a request to the worker with that epoch, on which copies of it run.
+func (w *world) beside(slot int32, epoch uint64) {
+	r := &w.requests[slot]
+	for i := range w.workers {
+		if k := &w.workers[i]; k.epoch == epoch && k.state == serving && !k.silent && !k.gone {
+			w.stats.Beside++
+			w.enter(slot, int32(i))
+			w.send(slot, false)
+			return
+		}
+	}
+	if !w.faults.keepTickets {
+		w.state.Close(r.ticket)
+	}
+	w.await(slot, false, time.Time{})
 }
 
 // keepPace waits until work of an escalated level may ask again, if its caller waits

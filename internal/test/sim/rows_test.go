@@ -353,7 +353,21 @@ func crowdRows() []Row {
 		}
 	}
 	const soon = 500 * time.Millisecond // into the work of the innocents
+	poll := func() Shot { return get("/events?since=17", 20*time.Second) }
 	return []Row{
+		// Long polls of one URL that has never been answered: all reach a worker within seconds.
+		{Name: "long-polls", Deaths: 0, Good: 100, Class: "target", Slowest: 34 * time.Second, Streams: []Stream{
+			{Burst: 50, Make: func(_ int, r *rand.Rand) Shot { return target(good(r, poll())) }},
+		}},
+		// Some kill after a while, and have company then: one worker of the fleet, and more of the lane.
+		{Name: "long-poll-pills", Deaths: 6, Good: 99, Streams: []Stream{
+			{Burst: 20, Make: func(int, *rand.Rand) Shot {
+				s := theme(evil(poll()), neon)
+				s.Kill = 8 * time.Second
+				return s
+			}},
+			{Burst: 20, Make: func(_ int, r *rand.Rand) Shot { return target(good(r, poll())) }},
+		}},
 		// The table asks for all 256 within 15 s: 47 of 50 seeds keep it, the worst takes
 		// 15.6.
 		{Name: "lane-starve", Deaths: 16, Good: 100, Class: "target", Slowest: 16 * time.Second, Streams: []Stream{

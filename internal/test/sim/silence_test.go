@@ -28,6 +28,15 @@ func (w *world) silent(i int32, epoch uint32) {
 	w.state.Silent(w.at(), k.epoch, true)
 }
 
+// look finds workers well that have only slow work.
+func (w *world) look() {
+	for i := range w.workers {
+		if k := &w.workers[i]; k.state == serving && k.inFlight > 0 && !k.mute && !k.gone {
+			w.state.Alive(w.at(), k.epoch)
+		}
+	}
+}
+
 // anySilent returns the least busy worker that is silent: better than none.
 func (w *world) anySilent() int32 {
 	best := none

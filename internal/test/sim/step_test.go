@@ -212,6 +212,7 @@ func (w *world) handleFleet(e *event) {
 	case evShot:
 		w.shoot(e.a)
 	case evTick:
+		w.look()
 		w.state.Tick(w.at())
 		w.drain()
 		w.laws.tick(w)

@@ -107,6 +107,7 @@ type Stats struct {
 	Unavailable, Failed, TimedOut, Aborted, Cut            int
 	InnocentsShapeRefused, InnocentsUnavailable, Excused   int
 	Paced                                                  int // times that work was told to wait for the pace of what it belongs to
+	Beside                                                 int // attempts beside copies that take long
 	HeldBack                                               int // pieces of work that waited because most of the fleet had just died
 	Attempts, LaneRuns, Deaths, PillDeaths, Pills, Convict int
 	MostDeaths                                             int // by one pill, all in all

@@ -45,7 +45,6 @@ func main() {
 	}
 }
 
-// order is what to run.
 type order struct {
 	seed     string
 	flags    []string // of go test

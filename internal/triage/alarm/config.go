@@ -125,7 +125,6 @@ func (r Rule) validate() error {
 	return errors.Join(errs...)
 }
 
-// Validate reports every fault.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	var errs faults.List

@@ -90,7 +90,6 @@ func (s state) lookAtTasks(r Rule, m measure, now time.Time) (state, bool) {
 	return s, news || s.Told && halted && now.Sub(s.ToldAt) >= r.Repeat
 }
 
-// event is what there is to tell.
 func (s state) event(r Rule, m measure, id string, now time.Time) *Event {
 	e := &Event{
 		ID: id, Alarm: r.Name, Kind: r.Kind, Queue: r.queue(), Value: m.value, Limit: r.number(), Since: s.Since, At: now,
@@ -124,7 +123,6 @@ func (r Rule) number() float64 {
 	return float64(r.Above)
 }
 
-// text says it in one sentence.
 func (e *Event) text() string {
 	where := "all dead-letter queues"
 	if e.Queue != "*" {

@@ -39,7 +39,6 @@ type Server struct {
 	TLS      bool // from the first byte, as on port 465; else STARTTLS where the server offers it
 }
 
-// Validate reports every fault.
 func (s Server) Validate() error {
 	var errs faults.List
 	if _, _, err := net.SplitHostPort(s.Address); err != nil {
@@ -84,12 +83,10 @@ func (t *Teller) Mail(ctx context.Context, m Message) error {
 		if answered && refused.Code/100 == 5 || errors.Is(err, errNoTLS) || try == Tries {
 			return fmt.Errorf("mail by %s, try %d: %w", t.c.Mail.Address, try, err)
 		}
-		timer := time.NewTimer(waits.Wait(try, rand.Float64()))
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return fmt.Errorf("mail by %s, try %d: %w", t.c.Mail.Address, try, ctx.Err())
-		case <-timer.C:
+		case <-time.After(waits.Wait(try, rand.Float64())):
 		}
 	}
 }
@@ -199,7 +196,6 @@ func compose(m Message, from, to *mail.Address, now time.Time) []byte {
 	return b.Bytes()
 }
 
-// line makes one line of a text.
 func line(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == utf8.RuneError || unicode.In(r, unicode.Zl, unicode.Zp) {

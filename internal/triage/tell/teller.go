@@ -23,7 +23,6 @@ type Teller struct {
 	client *http.Client
 }
 
-// New returns a Teller.
 func New(c Config) *Teller {
 	if c.Now == nil {
 		c.Now = time.Now

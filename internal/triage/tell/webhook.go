@@ -80,12 +80,10 @@ func (t *Teller) Post(ctx context.Context, w Webhook, event string, body []byte)
 		if !again || try == Tries {
 			return fmt.Errorf("post to %s, try %d: %w", host(w.URL), try, err)
 		}
-		timer := time.NewTimer(waits.Wait(try, rand.Float64()))
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return fmt.Errorf("post to %s, try %d: %w", host(w.URL), try, ctx.Err())
-		case <-timer.C:
+		case <-time.After(waits.Wait(try, rand.Float64())):
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -50,11 +51,7 @@ func (m *model) step(t *testing.T, s live.Store, h Harness, random *rand.Rand) {
 		o, left := override(random.IntN(6)), time.Duration(1+random.IntN(10))*time.Minute
 		o.ID = fmt.Sprintf("ov-%d", random.IntN(1<<30))
 		putOverride(t, s, o, left)
-		for id, there := range m.overrides {
-			if there.SameTarget(o) {
-				delete(m.overrides, id)
-			}
-		}
+		maps.DeleteFunc(m.overrides, func(_ string, there live.Override) bool { return there.SameTarget(o) })
 		o.Until = time.Unix(0, 0).Add(left)
 		m.overrides[o.ID] = o
 	case 3:

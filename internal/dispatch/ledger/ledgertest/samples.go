@@ -22,7 +22,6 @@ func after(seconds int) time.Time { return epoch().Add(time.Duration(seconds) * 
 
 func mark(n byte) bezoar.Fingerprint { return bezoar.Fingerprint{0: n, 15: 0xa5} }
 
-// fullEvidence has every field set.
 func fullEvidence(worker string) bezoar.Evidence {
 	return bezoar.Evidence{
 		Worker: worker, Epoch: 1<<63 + 11, At: after(-5), Class: bezoar.OOM,
@@ -33,7 +32,6 @@ func fullEvidence(worker string) bezoar.Evidence {
 	}
 }
 
-// fullVerdict has every field set.
 func fullVerdict(id, fleet string) bezoar.Verdict {
 	return bezoar.Verdict{
 		ID: id, Scope: bezoar.ScopeWork, State: bezoar.Quarantined, Fingerprint: mark(1), Shape: mark(2),
@@ -46,13 +44,11 @@ func fullVerdict(id, fleet string) bezoar.Verdict {
 	}
 }
 
-// variantOf is a variant of the work.
 func variantOf(fingerprint bezoar.Fingerprint) bezoar.Fingerprint {
 	fingerprint[7] = 0x5a
 	return fingerprint
 }
 
-// fullLetter has every field set.
 func fullLetter(id, fleet string, fingerprint bezoar.Fingerprint) bezoar.Letter {
 	return bezoar.Letter{
 		ID: id, Fingerprint: fingerprint, Variant: variantOf(fingerprint), Shape: mark(2), Verdict: "q-00000000000a", Fleet: fleet, Route: "/search/*",

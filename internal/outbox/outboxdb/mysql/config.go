@@ -77,9 +77,7 @@ func (c Config) driver() (*driver.Config, error) {
 	}
 	m.Passwd, _ = u.User.Password()
 	m.InterpolateParams, m.ClientFoundRows = true, true
-	if m.Timeout == 0 {
-		m.Timeout = 5 * time.Second
-	}
+	m.Timeout = cmp.Or(m.Timeout, 5*time.Second)
 	m.Logger = &driver.NopLogger{} // the driver's log repeats its errors
 	return m, nil
 }
@@ -250,7 +248,6 @@ func account(m *driver.Config, err error) string {
 	return "'" + m.User + "'"
 }
 
-// explain adds advice to an error.
 func explain(m *driver.Config, err error) error {
 	switch number(err) {
 	case noSuchTable:

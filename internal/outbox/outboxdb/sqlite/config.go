@@ -147,7 +147,6 @@ func moved(path string, file fs.FileInfo) error {
 // clock returns the machine's time.
 const clock = `CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)`
 
-// explain adds advice to an error.
 func explain(err error) error {
 	e, ok := errors.AsType[*driver.Error](err)
 	if !ok {

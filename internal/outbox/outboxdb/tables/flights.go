@@ -127,7 +127,6 @@ func (s *Store) Lost(ctx context.Context, epoch int64) (all []outbox.Flight, err
 	return all, nil
 }
 
-// flight is a row of the table flights.
 type flight struct {
 	outbox.FlightStatus
 	positions []int64

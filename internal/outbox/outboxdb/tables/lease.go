@@ -15,7 +15,6 @@ func (s *Store) lease(ctx context.Context, q querier, lock string) (l outbox.Lea
 	return l, err
 }
 
-// Lease returns the current lease.
 func (s *Store) Lease(ctx context.Context) (outbox.Lease, error) {
 	l, err := s.lease(ctx, s.reader, "")
 	return l, s.fault(ctx, "read the lease of the outbox", err)
