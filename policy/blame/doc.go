@@ -36,7 +36,8 @@
 //	    └───────────────────────────── release ─────────────────────────────┘
 //
 // Unknown work runs in the fleet; identical copies of work that has never
-// succeeded wait for the first (single flight). Suspects, probes and
+// succeeded wait for the first (single flight), or run on its worker, if that takes
+// seconds. Suspects, probes and
 // conditional work run in the lane. Only quarantined work is refused.
 //
 // A crash in the lane is alone when nothing else was in flight there and next to nothing
