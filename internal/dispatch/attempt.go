@@ -45,27 +45,6 @@ func (c *call) want() fleet.Want {
 	return fleet.Want{Caller: c.w.Caller, Shard: c.w.Shard, Cells: c.w.Cells, Overflow: c.w.Overflow}
 }
 
-// beside makes one attempt on the worker that has an epoch, beside copies of the work. If that worker has no room, or is
-// none of the caller's, the work waits as before.
-func (c *call) beside(ctx context.Context, t blame.Ticket, epoch uint64) step {
-	want := c.want()
-	want.Epoch = epoch
-	w := c.d.cfg.Fleet.TryAcquire(want)
-	if w == nil {
-		c.d.cfg.Ledger.Withdraw(t)
-		return c.await(ctx, nil, time.Time{})
-	}
-	s, sent := c.attempt(ctx, t, w, nil)
-	if sent {
-		return s
-	}
-	c.d.cfg.Ledger.Withdraw(t)
-	if s == stepAgain {
-		s = c.mayRedial(ctx)
-	}
-	return s
-}
-
 // acquire waits for a worker. Without one it has closed the ticket, or given it back.
 func (c *call) acquire(ctx context.Context, t blame.Ticket, want fleet.Want) (*fleet.Worker, step) {
 	d := c.d

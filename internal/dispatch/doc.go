@@ -20,6 +20,9 @@
 //	                      │ overdue and mute ─► killed, then as died
 //	                      └ may not run again ─► Failed
 //
+// A copy of work that has never succeeded waits for the first one. If that takes long and its
+// worker is well, copies join it on that worker, and on no other ([blame.Decision].Beside).
+//
 // # The lane
 //
 // Up to a quarter of the fleet's workers, and at least one, are set apart while suspects

@@ -36,8 +36,9 @@
 //	    └───────────────────────────── release ─────────────────────────────┘
 //
 // Unknown work runs in the fleet; identical copies of work that has never
-// succeeded wait for the first (single flight). Suspects, probes and
-// conditional work run in the lane. Only quarantined work is refused.
+// succeeded wait for the first (single flight), or run on its worker, if that takes
+// seconds. Suspects, probes and conditional work run in the lane. Only quarantined
+// work is refused.
 //
 // A crash in the lane is alone when nothing else was in flight there and next to nothing
 // speaks for what had been answered within the window. In company nobody is convicted:

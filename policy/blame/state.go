@@ -109,6 +109,9 @@ func (state *State) Admit(now time.Time, w Work) (Ticket, Decision) {
 	t := now.UnixNano()
 	v := view{Work: &w}
 	d, caseIndex, group := state.judge(t, &v)
+	if d.Beside != 0 && state.rule(&w).ReportOnly {
+		d = Decision{Would: Duplicate}
+	}
 	if d.Action != ToFleet && !d.Manual && state.rule(&w).ReportOnly {
 		d, caseIndex, group = Decision{Cause: d.Cause, Would: d.Action}, none, none
 	}
