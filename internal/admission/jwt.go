@@ -1,13 +1,13 @@
 package admission
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/bezoar-dev/bezoar/internal/gateway/h1"
+	"github.com/bezoar-dev/bezoar/internal/jsonparts"
 )
 
 // maxToken bounds the encoded payload of a token that is decoded. Callers with longer tokens are counted by their address.
@@ -32,23 +32,22 @@ func bearer(authorization string) string {
 // repeated one, counts as missing.
 func claimOf(payload, name string) string {
 	text, err := base64.RawURLEncoding.DecodeString(payload)
-	if err != nil || !utf8.Valid(text) || !json.Valid(text) {
+	if err != nil || !utf8.Valid(text) {
 		return ""
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+	object := jsonparts.Valid(text)
+	if object == nil || object[0] != '{' {
 		return ""
 	}
-	var found json.RawMessage
-	for d.More() {
-		key, err := d.Token()
-		var value json.RawMessage
-		if err != nil || d.Decode(&value) != nil || key == name && found != nil {
+	var found []byte
+	for key, value := range jsonparts.Of(object) {
+		if string(jsonparts.Text(key)) != name {
+			continue
+		}
+		if found != nil {
 			return ""
 		}
-		if key == name {
-			found = value
-		}
+		found = value
 	}
 	var claim string
 	var number json.Number

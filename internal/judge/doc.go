@@ -19,7 +19,7 @@
 // whether something works again. Findings of other processes are known after
 // Config.Trust. If the store fails, each process goes on with what it knows. Each process
 // counts failures in its own windows.
-// A [Local] judges one queue that does not judge itself: any queue but
+//
 // A [Local] judges a queue that does not judge itself: any queue but Bezoar's. It adds
 // the third question. The cases of payloads are in the fact store that all workers of a
 // folder share. It decides what becomes of the message: again after a delay, or dead. The

@@ -7,8 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bezoar-dev/bezoar/internal/each"
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/bezoar-dev/bezoar/internal/each"
 )
 
 // restless is the number of looks at an unsettled file after which a warning is logged.

@@ -16,6 +16,7 @@ func layers() []layer {
 		{"internal/sorted", 0, "leaf: sorts with little code"},
 		{"internal/each", 0, "leaf: one list out of another"},
 		{"internal/faults", 0, "leaf: every fault of a configuration"},
+		{"internal/jsonparts", 0, "leaf: takes JSON apart without copies"},
 		{"guard/cost", 0, "the words in which the cost of a query is told"},
 		{"guard/internal/scratch", 0, "memory that readers of queries keep"},
 		{"guard/internal/unescape", 0, "escapes in queries"},
