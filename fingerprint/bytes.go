@@ -80,6 +80,4 @@ const (
 	kPathPlain  = kUnreserved | kSlash | kColon | kAt | kProse | kDollar | kAmp | kGroup | kPlus | kSemi | kEqual
 	// kName has the characters of names that a skeleton spells out.
 	kName = kAlnum | kDash | kUnder | kDot | kColon | kAt | kDollar | kIndex
-	// kStop ends a plain run of bytes in a JSON string.
-	kStop = kQuote | kBack | kLine | kCtl | kHigh
 )

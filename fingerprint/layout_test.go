@@ -211,11 +211,13 @@ func TestAFloodOfLayouts(t *testing.T) {
 	for range 300 {
 		read(regular)
 	}
-	at, i := s.layouts.begin(nil), 1
+	at := s.layouts.begin(nil)
 	for _, name := range []string{`"one":`, `"two":`} {
-		if i, at = s.follow([]byte(name), 0, at); i == 0 {
+		end, to := s.follow([]byte(name), 0, at)
+		if end == 0 {
 			t.Fatalf("%s is not learned", name)
 		}
+		at = to
 	}
 	if s.layouts.all[at].order == nil {
 		t.Error("the order of the regular object is not known")

@@ -3,8 +3,15 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -136,4 +143,41 @@ func checkAll(ctx context.Context, c Case, names []string, bench *peer.Bench) er
 		}
 	}
 	return nil
+}
+
+// The load of the new cases sends JSON, and nothing twice, also in another run.
+func TestNewBodiesNeverRepeat(t *testing.T) {
+	wrk, err := exec.LookPath("wrk")
+	if err != nil {
+		t.Skip("wrk is not installed")
+	}
+	c := Case{Method: "POST", Body: 1 << 10, New: true}
+	dir := t.TempDir()
+	load := loader{wrk: wrk, script: filepath.Join(dir, "load.lua"), bodies: filepath.Join(dir, "bodies")}
+	if err := errors.Join(os.WriteFile(load.script, loadScript, 0o600), c.writeBodies(load.bodies)); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	seen, bad := map[string]bool{}, 0
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil && (seen[string(body)] || !json.Valid(body)) { // the last requests break off
+			bad++
+		}
+		seen[string(body)] = true
+	}))
+	defer server.Close()
+	for range 2 {
+		args := load.command(&peer.Proxy{Addr: server.Listener.Addr().String()}, c, time.Second)
+		if out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(seen) < 200 || bad > 0 {
+		t.Errorf("%d bodies, %d of them sent twice or not JSON", len(seen), bad)
+	}
 }
