@@ -46,9 +46,12 @@ func Of(value []byte) iter.Seq2[[]byte, []byte] {
 
 // Text returns the text of a string with its quotes. It may be a part of the string.
 func Text(quoted []byte) []byte {
-	var s string
-	if bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) || json.Unmarshal(quoted, &s) != nil {
+	if bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) {
 		return quoted[1 : len(quoted)-1]
+	}
+	var s string
+	if json.Unmarshal(quoted, &s) != nil { // it is valid
+		return nil
 	}
 	return []byte(s)
 }
