@@ -83,13 +83,13 @@ func (f *Failure) Add(rep crash.Report) {
 		}
 	default:
 	}
-	if line := sentence(rep); line != "" {
+	if line := Sentence(rep); line != "" {
 		f.Reason = line
 	}
 }
 
-// sentence describes a failure in one line.
-func sentence(rep crash.Report) string {
+// Sentence describes a failure in one line.
+func Sentence(rep crash.Report) string {
 	var parts []string
 	message := rep.Message
 	message = cmp.Or(message, rep.Reason)

@@ -19,7 +19,7 @@ func TestSentence(t *testing.T) {
 		{crash.Report{Message: "exit status 1"}, "exit status 1"},
 		{crash.OfRun([]byte("ValueError: no price\n"), crash.Ending{Code: 1}), "ValueError: no price"},
 	} {
-		if got := sentence(c.rep); got != c.want {
+		if got := Sentence(c.rep); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.rep, got, c.want)
 		}
 	}

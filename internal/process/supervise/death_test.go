@@ -237,8 +237,8 @@ func TestFloodOfOutput(t *testing.T) {
 			_, _ = r.get("w-1", "/exit?code=1")
 			r.reg.wait(t, "down", 1)
 			end := r.reg.end()
-			if len(end.Stderr) == 0 || len(end.Stderr) > tailLines || !strings.Contains(last(end.Stderr), "last words") && c.end != "" {
-				t.Errorf("the evidence has %d lines, the last is %.80q", len(end.Stderr), last(end.Stderr))
+			if len(end.Stderr) == 0 || len(end.Stderr) > tailLines || !strings.Contains(cause(end.Stderr), "last words") && c.end != "" {
+				t.Errorf("the evidence has %d lines, the last is %.80q", len(end.Stderr), cause(end.Stderr))
 			}
 			for _, l := range end.Stderr {
 				if len(l) > tailWidth {

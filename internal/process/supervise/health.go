@@ -69,7 +69,7 @@ func (s *Supervisor) awaitReady(ctx context.Context, l *life) error {
 }
 
 func saying(stderr []string) string {
-	if said := last(stderr); said != "" {
+	if said := cause(stderr); said != "" {
 		return fmt.Sprintf("; it said: %.200s", said)
 	}
 	return ""

@@ -37,7 +37,7 @@ func TestTheLastWordsAreNotBlank(t *testing.T) {
 	for _, c := range []struct{ lines, want string }{
 		{"", ""}, {"one\ntwo", "two"}, {"why\n  \n", "why"}, {"\n\n", ""}, {"  indented", "indented"},
 	} {
-		if got := last(strings.Split(c.lines, "\n")); got != c.want {
+		if got := cause(strings.Split(c.lines, "\n")); got != c.want {
 			t.Errorf("the last words of %q are %q, want %q", c.lines, got, c.want)
 		}
 	}

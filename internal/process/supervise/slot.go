@@ -192,7 +192,7 @@ func (w *slot) ended(l *life) {
 		return
 	}
 	w.s.log.Warn("worker died", "worker", w.name, "epoch", l.epoch(), "class", l.end.Class,
-		"detail", l.end.Detail, "stderr", last(l.end.Stderr))
+		"detail", l.end.Detail, "stderr", cause(l.end.Stderr))
 }
 
 // open opens l. It reports false if l has died.
@@ -305,13 +305,4 @@ func (w *slot) current() *life {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.life
-}
-
-func last(lines []string) string {
-	for _, line := range slices.Backward(lines) {
-		if line = strings.TrimSpace(line); line != "" {
-			return line
-		}
-	}
-	return ""
 }

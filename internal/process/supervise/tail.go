@@ -2,13 +2,16 @@ package supervise
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/bezoar-dev/bezoar/crash"
 	"github.com/bezoar-dev/bezoar/internal/control/redact"
+	"github.com/bezoar-dev/bezoar/internal/process/evidence"
 )
 
 // The limits of the crash evidence kept per worker.
@@ -117,4 +120,21 @@ func plain(line []byte) string {
 		}
 	}
 	return b.String()
+}
+
+// cause returns the line of a crash report that says what failed: many runtimes put a stack or their version behind it. If
+// there is no such line, it returns the last one.
+func cause(lines []string) string {
+	rep, err := crash.ParseBytes([]byte(strings.Join(lines, "\n")))
+	if err == nil && rep.Quality != crash.Exit {
+		if line := evidence.Sentence(rep); line != "" {
+			return line
+		}
+	}
+	for _, line := range slices.Backward(lines) {
+		if line = strings.TrimSpace(line); line != "" {
+			return line
+		}
+	}
+	return ""
 }
