@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -41,6 +42,8 @@ type rig struct {
 	observe  func(string)
 	began    chan time.Time // when streams began
 	most     int            // in flight on a worker; 0: as many as come
+	spares   bool           // another process takes the place of one that hangs
+	retired  []*life        // … which is here then
 }
 
 // life is one pretended process.
@@ -256,7 +259,8 @@ func (r *rig) begin(name string) {
 func (r *rig) kill(name string, l *life, end fleet.End) {
 	l.stop.Do(func() {
 		r.mu.Lock()
-		if r.lives[name] == l {
+		held := r.lives[name] == l
+		if held {
 			delete(r.lives, name)
 		}
 		r.deaths++
@@ -269,7 +273,7 @@ func (r *rig) kill(name string, l *life, end fleet.End) {
 			time.Sleep(r.restart)
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			if !r.stopped { // then, and not a moment ago
+			if held && !r.stopped { // then, and not a moment ago
 				r.begin(name)
 			}
 		})
@@ -279,9 +283,9 @@ func (r *rig) kill(name string, l *life, end fleet.End) {
 func (r *rig) Check(_ context.Context, worker string, epoch uint64, doubt fleet.Doubt) fleet.Health {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l := r.lives[worker]
+	l := r.find(worker, epoch)
 	switch {
-	case l == nil || l.epoch != epoch:
+	case l == nil:
 		return fleet.Gone
 	case l.mute && doubt == fleet.Overdue:
 		return fleet.Unresponsive
@@ -291,14 +295,31 @@ func (r *rig) Check(_ context.Context, worker string, epoch uint64, doubt fleet.
 
 func (r *rig) Kill(worker string, epoch uint64, why string) {
 	r.mu.Lock()
-	l := r.lives[worker]
+	l := r.find(worker, epoch)
 	r.mu.Unlock()
-	if l != nil && l.epoch == epoch {
+	if l != nil {
 		r.kill(worker, l, fleet.End{Class: bezoar.Timeout, Detail: why, ExitCode: -1, Signal: "SIGKILL"})
 	}
 }
 
-func (r *rig) Substitute(string, uint64, string) {}
+func (r *rig) Substitute(worker string, epoch uint64, _ string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if l := r.lives[worker]; r.spares && l != nil && l.epoch == epoch && r.fleet.Retire(worker, epoch) {
+		r.retired = append(r.retired, l)
+		r.begin(worker)
+	}
+}
+
+// find returns the life with the epoch, or nil if it has ended. mu is held.
+func (r *rig) find(worker string, epoch uint64) *life {
+	for _, l := range append(slices.Clip(r.retired), r.lives[worker]) {
+		if l != nil && l.epoch == epoch {
+			return l
+		}
+	}
+	return nil
+}
 
 func (r *rig) do(id byte, what behaviour, edit ...func(*dispatch.Work)) dispatch.Answer {
 	w := dispatch.Work{Fingerprint: bezoar.Fingerprint{0: id, 1: 1}, Shape: bezoar.Fingerprint{0: id, 1: 2}, Replayable: true, Timeout: 2 * time.Second}
@@ -306,6 +327,13 @@ func (r *rig) do(id byte, what behaviour, edit ...func(*dispatch.Work)) dispatch
 		e(&w)
 	}
 	return r.d.Do(r.t.Context(), w, &job{r: r, id: id, what: what})
+}
+
+// delivered counts the deliveries of work.
+func (r *rig) delivered(id byte) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sends[id]
 }
 
 func unsafeWork(w *dispatch.Work) { w.Replayable = false }

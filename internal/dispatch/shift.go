@@ -82,7 +82,9 @@ func (s *laneShift) turn(ctx context.Context) bool {
 		return false // only streams are left: the worker is no longer the lane's
 	}
 	var after time.Duration
-	if !s.d.cfg.Fleet.Leaving(s.w) {
+	if s.d.cfg.Fleet.Leaving(s.w) {
+		s.giveWay()
+	} else {
 		var picked []*entry
 		picked, s.exclusive, after = s.pick(now)
 		if len(picked) > 0 {
@@ -196,9 +198,7 @@ func (s *laneShift) over(ctx context.Context, e *entry) bool {
 	if e.window == 0 || e.unsent.Load() {
 		return true
 	}
-	if s.parked = s.d.cfg.Fleet.Park(s.w); s.parked {
-		s.d.lane.park()
-	}
+	s.giveWay()
 	select {
 	case <-time.After(e.window):
 		return !s.parked
@@ -208,6 +208,17 @@ func (s *laneShift) over(ctx context.Context, e *entry) bool {
 	case <-ctx.Done():
 	}
 	return false
+}
+
+// giveWay lets another worker be the lane in addition to this one, which starts nothing new: it is watched, or it leaves and
+// its runs may take long, as when it hangs and another process has its place.
+func (s *laneShift) giveWay() {
+	if s.parked {
+		return
+	}
+	if s.parked = s.d.cfg.Fleet.Park(s.w); s.parked {
+		s.d.lane.park()
+	}
 }
 
 func (s *laneShift) forget(e *entry) {

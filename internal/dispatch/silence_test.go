@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bezoar-dev/bezoar"
 	"github.com/bezoar-dev/bezoar/internal/dispatch"
 	"github.com/bezoar-dev/bezoar/policy/blame"
 )
@@ -56,4 +57,31 @@ func TestAWorkerThatHangsAfterALongQuiet(t *testing.T) {
 		}
 		wg.Wait()
 	})
+}
+
+// When a suspect hangs the lane's worker, and another process has taken its place, what has to run alone runs there.
+func TestWhatWaitsForTheLaneRunsInThePlaceOfAWorkerThatHangs(t *testing.T) {
+	for _, workers := range []int{1, 3} {
+		bubble(t, func(t *testing.T) {
+			r := newRig(t, workers, dispatch.Config{}, blame.Config{})
+			r.spares = true
+			long := func(w *dispatch.Work) { w.Timeout = 20 * time.Second }
+			var wg sync.WaitGroup
+			wg.Go(func() { r.do(1, hang, long) })
+			tick := time.NewTicker(100 * time.Millisecond)
+			defer tick.Stop()
+			for r.delivered(1) < 2 { // until its worker has been killed, and it runs alone
+				<-tick.C
+			}
+			began := time.Now()
+			w := dispatch.Work{Fingerprint: bezoar.Fingerprint{0: 2}, Replayable: true, Timeout: 20 * time.Second}
+			if a := r.d.Redrive(t.Context(), w, &job{r: r, id: 2, what: good}); a.Kind != dispatch.Answered || time.Since(began) > 6*time.Second {
+				t.Errorf("%d workers: what has to run alone, too: %+v after %v", workers, a, time.Since(began))
+			}
+			if n := r.dead(); n != 1 {
+				t.Errorf("%d of %d workers have died, want the first on which it hung", n, workers)
+			}
+			wg.Wait()
+		})
+	}
 }

@@ -72,6 +72,44 @@ func (gs *groups) acquitCallers(state *State, now int64, convict *Work) {
 	}
 }
 
+// confirm notes that work of some caller, shape and endpoint has killed alone.
+func (gs *groups) confirm(state *State, w *Work) {
+	for _, g := range [...]*group{gs.find(w.Client), state.shapeOf(w)} {
+		if g != nil {
+			g.unsure = false
+		}
+	}
+}
+
+// reconsider lets callers, shapes and endpoints go that were escalated for more of the blame than their part of the
+// traffic explains, when deaths that nothing explains have gone on without their work, so that they have no more of it
+// than others now.
+func (gs *groups) reconsider(state *State, now int64) {
+	second := state.second(now)
+	gs.letGo(state, now, func(g *group) bool {
+		g.touch(second)
+		return !g.late && !gs.excessive(state, g, second, 0)
+	})
+}
+
+// letGo ends the escalation of groups against which only their part of the blame speaks. They keep that: the next death
+// by their work may escalate them again.
+func (gs *groups) letGo(state *State, now int64, which func(g *group) bool) {
+	if gs.active == 0 {
+		return
+	}
+	for i := range gs.all {
+		g := &gs.all[i]
+		if g.state != suspected || !g.unsure || g.manual || !which(g) {
+			continue
+		}
+		state.emitGroup(Dropped, now, g)
+		gs.active--
+		state.changes++
+		g.state, g.unsure, g.late, g.pacing, g.fresh = unheld, false, false, pacing{}, pacing{}
+	}
+}
+
 // epochsOf lists the workers' lives whose deaths are evidence against a case.
 func (state *State) epochsOf(i uint32) []uint64 {
 	d := state.cases[i].detail

@@ -1,6 +1,7 @@
 package blame_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -119,5 +120,39 @@ func TestACleanRunSpeaksAgainstOneDeathAlone(t *testing.T) {
 	b.Close(tk)
 	if _, f := b.kills(w); !f.Convicted {
 		t.Errorf("a second death in a row left %+v", f)
+	}
+}
+
+// A caller whose work was in flight at the first deaths by chance is let go when they go on without its work, and one whose
+// work has killed alone is not.
+func TestDeathsThatGoOnLetGoWhomChanceEscalated(t *testing.T) {
+	for _, guilty := range []bool{false, true} {
+		b := newState(t, blame.Config{Window: time.Second})
+		known(b)
+		for i := range 100 {
+			b.runs(ask(fmt.Sprint("/own/", i), "unlucky"))
+		}
+		b.pass(2 * time.Second)
+		n := 0
+		for range 3 {
+			falls(b, &n, 0, "unlucky")
+		}
+		if !slowed(b, &n, "unlucky") {
+			t.Fatal("the premise: at three deaths of three it is slowed")
+		}
+		if guilty {
+			b.pass(15 * time.Second) // until the gate is open
+			pill := ask("/rare", "unlucky", "X-Theme: neon")
+			if _, f := b.kills(pill); !f.Convicted {
+				t.Fatalf("the premise: its pill left %+v", f)
+			}
+		}
+		for i := range 12 {
+			b.pass(5 * time.Second)
+			falls(b, &n, 0, fmt.Sprint("good", i%5))
+		}
+		if slowed(b, &n, "unlucky") != guilty {
+			t.Errorf("guilty %v: after twelve deaths without its work it is slowed: %v", guilty, !guilty)
+		}
 	}
 }

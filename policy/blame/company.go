@@ -104,6 +104,7 @@ func (state *State) explain(variant bezoar.Fingerprint) {
 	}
 	clear(c.mysteries[len(kept):])
 	c.mysteries = kept
+	state.experiment.explain(variant)
 }
 
 // compareCleared adds what was answered before deaths that are explained now to what
@@ -141,7 +142,6 @@ func (state *State) unravel(now int64) {
 		case age < int64(mysteryFor) && !state.gated(now):
 			state.carefulUntil = now + int64(carefulFor)
 			state.keepCompany(now, m)
-			state.storm(now, m)
 		}
 	}
 	clear(c.mysteries[len(kept):])

@@ -124,8 +124,12 @@ func (state *State) unexplained(now int64, acc []accused, p *past) {
 		}
 	}
 	state.groups.blameLate(state, now, p.late, acc)
+	state.groups.reconsider(state, now)
 	if len(p.before) == 0 && !p.fresh { // all that it answered is popular: from now on variants are known
 		state.alert, state.alertUntil = true, now+int64(mysteryFor)
+	}
+	if len(p.before) > 0 {
+		state.storm(now, acc, p.before)
 	}
 	if len(p.before) == 0 || state.gated(now) {
 		return
@@ -275,6 +279,7 @@ func (state *State) blame(now int64, acc []accused, i int, surprise float64, few
 	}
 	f.Convicted = state.decide(now, c, a, f.Gated, &ev)
 	if f.Convicted && ev.Lane && !f.Gated {
+		state.groups.confirm(state, &a.work)
 		state.widen(now, a, &ev)
 	}
 	state.found(a.ticket, f)

@@ -83,10 +83,13 @@
 // work whose shape and endpoint have not killed has such a pace of its own, which the pills of
 // others do not use up. Nothing is refused for that by itself; who does not wait for the pace is.
 //
-// When eight deaths within a minute go unexplained, the caller who brought far more new work
-// to these workers than others is escalated for an experiment, and let go when the deaths go
-// on at half the rate or more. While a worker answers nothing ([State.Silent]), unproven work
-// of callers who have some there, and of whom little is known, runs in the lane.
+// When no conviction explains eight deaths within a minute so far, the caller who brought far
+// more new work to these workers than others is escalated for an experiment, and let go when the
+// deaths go on at half the rate or more. Whoever is escalated only for a part of the blame that
+// chance explains, now that there are more deaths, is let go. While a worker answers nothing
+// ([State.Silent]), unproven work of callers who have some there, and of whom little is known,
+// runs in the lane. Of callers who may be many it is new variants that have something of which
+// nothing was ever answered.
 //
 // # The fleet gate
 //

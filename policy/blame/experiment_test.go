@@ -128,3 +128,87 @@ func TestNobodyIsTriedWithoutReason(t *testing.T) {
 		}
 	}
 }
+
+// falls lets a worker die in the middle of new work of the caller "at", 0.7 s after the last death, when it has answered
+// new work: so much of the caller "heavy", and two pieces each of some others.
+func falls(b *clock, n *int, heavy int, at string) {
+	e := b.life()
+	say := func(caller string) {
+		*n++
+		if b.action(ask(fmt.Sprint("/page/", *n), caller)) == blame.ToFleet {
+			b.runsOn(e, ask(fmt.Sprint("/page/", *n), caller))
+		}
+	}
+	for i := range 10 {
+		say(fmt.Sprint("good", i%5))
+	}
+	for range heavy {
+		say("heavy")
+	}
+	*n++
+	t, d := b.admit(ask(fmt.Sprint("/page/", *n), at))
+	b.Begin(b.now, t, e, time.Time{}, d.Action == blame.ToLane)
+	b.pass(700 * time.Millisecond)
+	b.Crash(b.now, e, false, bezoar.Evidence{Worker: fmt.Sprint("w", *n), Class: bezoar.Crash})
+	b.Close(t)
+}
+
+// An experiment begins before what was in flight has run again.
+func TestAnExperimentDoesNotWaitForWhatWasInFlight(t *testing.T) {
+	b := newState(t, blame.Config{Window: time.Second})
+	n := 0
+	for i := range 8 {
+		falls(b, &n, 12, fmt.Sprint("good", i%5))
+	}
+	if !slowed(b, &n, "heavy") {
+		t.Error("after eight deaths within six seconds nobody is slowed")
+	}
+}
+
+// A conviction explains the deaths at which the convict was in flight: they are no reason for an experiment.
+func TestDeathsThatAConvictionExplainsStartNoExperiment(t *testing.T) {
+	b := newState(t, blame.Config{Window: time.Second})
+	known(b)
+	n := 0
+	for range 4 {
+		wearsOut(b, &n, 12)
+		e, pill := b.life(), ask(fmt.Sprint("/rare/", n), "evil", "X-Theme: neon")
+		for range 12 {
+			n++
+			b.runsOn(e, ask(fmt.Sprint("/page/", n), "heavy"))
+		}
+		_, f := b.killsOn(e, pill)
+		if !f.Convicted {
+			_, f = b.kills(pill)
+		}
+		if !f.Convicted {
+			t.Fatalf("the premise: a pill left %+v", f)
+		}
+	}
+	if slowed(b, &n, "heavy") {
+		t.Error("four deaths of eight are explained, and somebody is slowed")
+	}
+}
+
+// What a few of the deaths had spoken against is let go when an experiment explains them all.
+func TestAnExperimentLetsGoWhomChanceEscalated(t *testing.T) {
+	b := newState(t, blame.Config{Window: time.Second})
+	known(b)
+	for i := range 100 {
+		b.runs(ask(fmt.Sprint("/own/", i), "unlucky"))
+	}
+	b.pass(2 * time.Second)
+	n := 0
+	for range 3 {
+		falls(b, &n, 12, "unlucky")
+	}
+	if !slowed(b, &n, "unlucky") {
+		t.Fatal("the premise: at three deaths of three it is slowed")
+	}
+	for i := range 8 {
+		falls(b, &n, 12, fmt.Sprint("good", i%5))
+	}
+	if slowed(b, &n, "unlucky") || !slowed(b, &n, "heavy") {
+		t.Error("it is still slowed, or who brought most is not")
+	}
+}

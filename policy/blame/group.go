@@ -46,6 +46,7 @@ type group struct {
 	killers [maxKillers]culprit
 	charged int64 // when one of them last killed
 	late    bool  // it may kill after its answer
+	unsure  bool  // only its part of the blame speaks against it: none of its work has killed alone since it was escalated
 	pacing
 	fresh   pacing // of ofClient: for work whose shape has not killed; of a shape: for work that is hardly like the killers
 	since   int64
@@ -234,6 +235,7 @@ func (gs *groups) blame(state *State, now int64, suspect bool, g *group, share, 
 		g.slow(now, &g.pacing, suspect)
 	case g.state == unheld && g.blamed >= min(most, kinDeaths) && gs.excessive(state, g, second, most):
 		gs.escalate(state, now, g, fmt.Sprintf("it has %.1f of the blame for deaths lately, %d times or more what its part of the traffic explains", g.blamed, groupExcess))
+		g.unsure = g.kind != ofFeature
 	}
 }
 

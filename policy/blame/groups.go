@@ -105,7 +105,7 @@ func (state *State) clearGroup(g *group) {
 	if h := state.histories.find(g.of); h != nil {
 		h.verdicts = slices.DeleteFunc(h.verdicts, func(key bezoar.Fingerprint) bool { return key == g.fp })
 	}
-	g.state, g.manual, g.level, g.late = unheld, false, 0, false
+	g.state, g.manual, g.level, g.late, g.unsure = unheld, false, 0, false, false
 	g.pacing, g.fresh = pacing{}, pacing{}
 	g.killers, g.blamed = [maxKillers]culprit{}, 0
 }

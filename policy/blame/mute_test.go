@@ -134,3 +134,40 @@ func TestAGoodCallersWorkDoesNotRunApartForASilence(t *testing.T) {
 		t.Errorf("its next goes to %v", a)
 	}
 }
+
+// Where callers are not told apart, new variants of a page run apart when one of them is on a worker that is silent. What
+// has nothing that was never answered goes on.
+func TestNewVariantsRunApartWhereCallersAreNotToldApart(t *testing.T) {
+	for _, caller := range []string{"everybody", ""} {
+		from := func(target string, fields ...string) blame.Work {
+			w := ask(target, "everybody", fields...)
+			if caller == "" {
+				w.Client = bezoar.Fingerprint{}
+			}
+			return w
+		}
+		b := newState(t, blame.Config{Window: time.Second})
+		e, other := b.life(), b.life()
+		for i := range 200 {
+			b.runsOn([]uint64{e, other}[i%2], from("/home", []string{"X-Theme: dark", "X-Theme: light"}[i/2%2]))
+			b.pass(20 * time.Millisecond)
+		}
+		tk, d := b.admit(from("/home", "X-Theme: neon 1"))
+		if d.Action != blame.ToFleet {
+			t.Fatalf("the premise: before anything is silent it goes to %v", d.Action)
+		}
+		b.Begin(b.now, tk, e, b.now.Add(30*time.Second), false)
+		b.pass(500 * time.Millisecond)
+		b.Silent(b.now, e, true)
+		if tk, d := b.Admit(b.now, from("/home", "X-Theme: neon 2")); d.Action != blame.ToLane || d.Cause != blame.BySilence {
+			t.Errorf("caller %q: another new variant goes to %v by %v", caller, d.Action, d.Cause)
+		} else {
+			b.Close(tk)
+		}
+		for _, w := range []blame.Work{from("/home", "X-Theme: dark"), from("/home", "X-Theme: light"), from("/other", "X-Theme: neon 3")} {
+			if a := b.action(w); a != blame.ToFleet {
+				t.Errorf("caller %q: %v goes to %v", caller, w.Traits.(*traits), a)
+			}
+		}
+	}
+}

@@ -13,7 +13,7 @@ import (
 // Bounds of what is known of features.
 const (
 	sampleEvery = 50 * time.Millisecond // a request whose features are looked at, also while nothing dies
-	sampleAfter = 10 * time.Second      // after the start
+	sampleAfter = time.Second           // after the start
 	mostCommon  = 4                     // sets of features that are escalated at a time
 	maxNovel    = 512                   // features that an epoch has answered, and not outlived yet
 	maxGoodOnes = 1 << 14               // features that workers have outlived
@@ -64,6 +64,9 @@ func (state *State) noteNovel(now int64, e *epoch, w *Work, features []uint64) {
 	}
 }
 
+// learnt reports whether enough is known of what runs well to tell what is new.
+func (state *State) learnt(now int64) bool { return now-state.start >= int64(state.cfg.Learning) }
+
 // settleNovel moves what e has outlived to what runs well.
 func (state *State) settleNovel(now int64, e *epoch) {
 	for f, n := range e.novel {
@@ -84,8 +87,8 @@ type newSet struct {
 // novelOf lists the features of what e has answered that no worker is known to have outlived, of each variant apart.
 func (state *State) novelOf(now int64, e *epoch) []newSet {
 	state.settleNovel(now, e)
-	if now-state.start < int64(state.cfg.Learning) {
-		return nil // next to nothing is known to run well
+	if !state.learnt(now) {
+		return nil
 	}
 	sets := map[bezoar.Fingerprint]newSet{}
 	for f, n := range e.novel {

@@ -89,15 +89,15 @@ func (state *State) Silent(now time.Time, id uint64, mute bool) {
 }
 
 // silenced reports whether a worker has fallen silent with work like this: a copy of it, or
-// unproven work of the same caller, unless that caller is known to be a good one. It will be
-// known only at a deadline whether it hangs. Until then more of this may do the same to
-// others, so that it runs apart. s is the record of its fingerprint: of one that runs well,
+// unproven work of the same caller. A caller who is known to be a good one, or not known at all, may be many, so that
+// of their work only new variants of what is there count. It will be known only at a deadline whether it hangs.
+// Until then more of this may do the same to others, so that it runs apart. s is the record of its fingerprint: of one that runs well,
 // only variants that have yet to be used successfully count.
-func (state *State) silenced(now int64, w *Work, s float64) bool {
-	second := state.second(now)
+func (state *State) silenced(now int64, v *view, s float64) (apart, overflow bool) {
+	w, second := v.Work, state.second(now)
 	known := s >= provenEnough
 	if known && (w.Traits == nil || state.proven.successes(w.variant(), second) >= provenEnough) {
-		return false
+		return false, false
 	}
 	need := 1 // silent workers with unproven work of its caller
 	if g := state.groups.find(w.Client); g != nil {
@@ -113,22 +113,44 @@ func (state *State) silenced(now int64, w *Work, s float64) bool {
 		need = 0
 	}
 	if need == 0 && !known {
-		return false // copies of what is unproven wait for one another
+		return false, false // copies of what is unproven wait for one another
 	}
+	overflow = known && state.unsure(now)
+	good := need == 0
 	for _, i := range state.mutes {
-		like, own := state.silencedBy(&state.epochs[i], w, second, known)
+		like, own, kin := state.silencedBy(&state.epochs[i], w, second, known)
 		if own {
 			need--
 		}
-		if like || own && need == 0 {
-			return true
+		switch {
+		case like, own && need == 0:
+			return true, overflow
+		case kin && good:
+			return !state.familiar(now, v), overflow && !state.learnt(now)
 		}
 	}
-	return false
+	return false, false
 }
 
-// silencedBy reports whether a copy of w, or unproven work of its caller, may have silenced e.
-func (state *State) silencedBy(e *epoch, w *Work, second uint32, known bool) (like, own bool) {
+// familiar reports whether requests with each feature of the work have been answered: what hangs a worker has been
+// answered never. Of a large fleet it looks at some.
+func (state *State) familiar(now int64, v *view) bool {
+	const enough = 64
+	for _, f := range state.look(v) {
+		known := state.outlivedFeature(now, f)
+		for i := 0; !known && i < min(len(state.epochs), enough); i++ {
+			_, known = state.epochs[i].novel[f]
+		}
+		if !known {
+			return false
+		}
+	}
+	return true
+}
+
+// silencedBy reports whether a copy of w, or unproven work of its caller, may have silenced e. kin says that such work is a
+// variant of the same fingerprint, whether its caller is known or not.
+func (state *State) silencedBy(e *epoch, w *Work, second uint32, known bool) (like, own, kin bool) {
 	quiet := state.silenceOf(e, bezoar.Timeout)
 	for t := e.head; t != none; t = state.tickets[t].next {
 		tk := &state.tickets[t]
@@ -145,9 +167,11 @@ func (state *State) silencedBy(e *epoch, w *Work, second uint32, known bool) (li
 		}
 		v := tk.work.variant()
 		like = like || v == w.Variant
-		own = own || mine && state.proven.successes(v, second) < provenEnough
+		if tk.work.Client == w.Client && state.proven.successes(v, second) < provenEnough {
+			own, kin = own || mine, kin || tk.work.Fingerprint == w.Fingerprint
+		}
 	}
-	return like, own
+	return like, own, kin
 }
 
 // waitsInVain reports whether the copies that w would wait for are other variants, on workers

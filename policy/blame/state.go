@@ -293,8 +293,10 @@ func (state *State) judge(now int64, v *view) (d Decision, caseIndex, group uint
 			return duplicate(until, begun), caseIndex, group
 		}
 	}
-	if len(state.mutes) > 0 && state.silenced(now, v.Work, s) {
-		return Decision{Action: ToLane, Cause: BySilence, Overflow: s >= provenEnough && state.unsure(now)}, caseIndex, group
+	if len(state.mutes) > 0 {
+		if apart, overflow := state.silenced(now, v, s); apart {
+			return Decision{Action: ToLane, Cause: BySilence, Overflow: overflow}, caseIndex, group
+		}
 	}
 	return d, caseIndex, group
 }

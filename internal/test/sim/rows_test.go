@@ -105,14 +105,16 @@ func busyRows(rows []Row) (out []Row) {
 // pace, as the pills do, so that less of the whole is.
 func sharedRows(rows []Row) (out []Row) {
 	most := map[string]Row{
-		"header":         {Deaths: 5, Good: 100},
-		"header-values":  {Deaths: 16, Good: 100},
-		"shape":          {Deaths: 13, Good: 100},
-		"post-unique-10": {Deaths: 10, Good: 95},
-		"get-unique-10":  {Deaths: 17, Good: 95}, // the worst of 50 seeds; 14 in most
-		"get-unique-50":  {Deaths: 17, Good: 95},
-		"get-shapes-10":  {Deaths: 20, Good: 95},
-		"hang-unique":    {Deaths: 14, Good: 95},
+		"header":            {Deaths: 5, Good: 100},
+		"header-values":     {Deaths: 16, Good: 100},
+		"shape":             {Deaths: 13, Good: 100},
+		"post-unique-10":    {Deaths: 10, Good: 95},
+		"get-unique-10":     {Deaths: 17, Good: 95}, // the worst of 50 seeds; 14 in most
+		"get-unique-50":     {Deaths: 17, Good: 95},
+		"get-shapes-10":     {Deaths: 20, Good: 95},
+		"hang-unique":       {Deaths: 14, Good: 95},
+		"hang-values":       {Deaths: 8, Good: 99},
+		"hang-values-early": {Deaths: 10, Good: 90},
 	}
 	for _, row := range rows {
 		if bound, ok := most[row.Name]; ok {
@@ -223,12 +225,15 @@ func lateRows() []Row {
 	}}}}
 	// Each is harmless, until the eighth on a worker. One innocent in 50 runs was at two such
 	// deaths, and alone in the lane at the second.
-	leak := Row{Name: "leak", Deaths: 30, Good: 97, Chance: 1, Streams: []Stream{{Rate: 10, Make: func(n int, r *rand.Rand) Shot {
+	leak := Row{Name: "leak", Deaths: 24, Good: 97, Chance: 1, Streams: []Stream{{Rate: 10, Make: func(n int, r *rand.Rand) Shot {
 		s := evil(get(fmt.Sprint("/thumb?q=neonleak&id=", n), 4*time.Millisecond))
 		s.Kill, s.Leak = 0, 8
 		return s
 	}}}}
-	return []Row{row("delayed", 8, 2*time.Second), row("after-answer", 8, 5*time.Millisecond), home, homes, unique, window, arm, leak}
+	// The same when next to nothing is known yet of what runs well.
+	early := leak
+	early.Name, early.Lead = "leak-early", 3*time.Second
+	return []Row{row("delayed", 8, 2*time.Second), row("after-answer", 8, 5*time.Millisecond), home, homes, unique, window, arm, leak, early}
 }
 
 // pairRows are pills that need each other: one primes a worker, the other kills one that is
@@ -303,6 +308,15 @@ func uniqueRows() []Row {
 		s.Hang = true
 		return s
 	}}}})
+	// A header that hangs what runs well, with another value each time, and the usual timeout.
+	out = append(out, Row{Name: "hang-values", Deaths: 6, Good: 99, Streams: []Stream{{Rate: 2, Make: func(n int, _ *rand.Rand) Shot {
+		s := theme(evil(get("/", 2*time.Millisecond)), fmt.Sprint(neon, n))
+		s.Hang = true
+		return s
+	}}}})
+	early := out[len(out)-1]
+	early.Name, early.Lead = "hang-values-early", 3*time.Second
+	out = append(out, early)
 	// Innocents share the attacker's address, as colleagues in one office do. What they
 	// ask for has shapes of its own, apart from one in five.
 	out = append(out, Row{Name: "office", Deaths: 14, Good: 80, Class: "target", Streams: []Stream{
