@@ -92,6 +92,11 @@ type Evidence struct {
 	Others   []Suspect `json:"others,omitempty"` // the largest other shares, at most MaxOthers
 }
 
+// IsStrike reports whether no worker died: the work's answer was overdue, or its connection broke.
+func (e *Evidence) IsStrike() bool {
+	return e.Worker == "" && e.Share == 0 && (e.Class == Timeout || e.Class == Bug)
+}
+
 // Suspect is a fellow in flight in a crash, by share of the blame.
 type Suspect struct {
 	Fingerprint Fingerprint `json:"fingerprint"`

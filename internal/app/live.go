@@ -49,6 +49,9 @@ func (a *App) applySettings(ctx context.Context, v live.Version, overrides []liv
 		if err := a.reload(ctx, cfg, f); err != nil {
 			return err
 		}
+		if a.applied != "" { // not at the start
+			a.log.Info("the settings were changed", "fleets", len(cfg.Fleets), "routes", len(cfg.Routes), "queues", len(cfg.Queues), "outboxes", len(cfg.Outbox))
+		}
 		a.applied = v.Sum
 	}
 	a.overrides.set(overrides)

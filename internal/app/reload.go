@@ -93,7 +93,6 @@ func (a *App) reload(ctx context.Context, cfg config.Config, f files) error {
 	err = a.see(next, nil, nil)
 	a.retireLater(old)
 	err = errors.Join(err, a.checkFleets(old, added), a.reshape(next), a.triage.SetSources(a.sources(next)), a.replaceAlarms(next), a.replacePushes(next), a.replacePolls(), a.replaceOutboxes(next))
-	a.log.Info("the settings were changed", "fleets", len(next.units), "routes", len(next.cfg.Routes), "queues", len(next.cfg.Queues), "outboxes", len(next.cfg.Outbox))
 	return err
 }
 

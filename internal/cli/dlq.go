@@ -256,7 +256,11 @@ func letterIDIn(ctx context.Context, api *adminapi.Client, queueName, given stri
 		digits = strings.TrimPrefix(digits, prefix)
 	}
 	if digits == "" || strings.Trim(digits, "0123456789abcdef-") != "" || len(want) > fullID {
-		return "", exitf(exitUsage, "dead letter %.60q: want an id, or its unique beginning", given)
+		err := exitf(exitUsage, "dead letter %.60q: want an id, or its unique beginning", given)
+		if strings.Contains(given, ":") { // a group has a colon behind its class
+			err = hinted(err, "bezoar dlq ls --group lists the letters of a group with their ids")
+		}
+		return "", err
 	}
 	if isWholeID(want) {
 		return want, nil

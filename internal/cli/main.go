@@ -171,6 +171,18 @@ func asksJSON(args []string) bool {
 	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
 }
 
+// otherWords says what to do instead of commands that other programs have.
+var otherWords = map[string]string{
+	"status":  "bezoar fleet ls shows the workers, bezoar queue ls the queues, bezoar doctor what is wrong",
+	"ps":      "bezoar fleet ls shows the workers",
+	"logs":    "Bezoar writes its log and its workers' output to the terminal or the service manager that started it; see journalctl -u bezoar",
+	"stop":    "press Ctrl-C where Bezoar runs, or send it SIGTERM (systemctl stop bezoar)",
+	"start":   "bezoar run -- CMD starts a server behind the gateway, bezoar serve what a settings file names",
+	"restart": "bezoar fleet restart NAME replaces the workers of a fleet one after another",
+	"reload":  "Bezoar follows its settings file; bezoar config status shows what runs",
+	"check":   "bezoar config check FILE checks settings",
+}
+
 // usageError adds which help to read, and recognises common mistakes.
 func usageError(err error, args []string) error {
 	var words []string
@@ -192,6 +204,9 @@ func usageError(err error, args []string) error {
 	}
 	if rest, ok := strings.CutPrefix(err.Error(), "unexpected argument "); ok && len(parse.Command.Children) > 0 {
 		err = errors.New("there is no command " + rest)
+		if name, _, _ := strings.Cut(rest, ","); parse.Command.Parent == nil && otherWords[name] != "" {
+			err, hint = errors.New("there is no command "+name), otherWords[name]
+		}
 	}
 	return &exitError{code: exitUsage, err: err, hint: hint}
 }

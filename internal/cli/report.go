@@ -188,7 +188,11 @@ func reportEvidence(p *printer, now time.Time, evidence []bezoar.Evidence) {
 	}
 	p.printf("\n%s\n", p.paint(bold, "Evidence, newest first"))
 	for _, e := range slices.Backward(evidence) {
-		p.printf("\n  %s  %s, epoch %d: %s\n", clock(now, e.At), clean(e.Worker), e.Epoch, p.paint(red, clean(endOf(e))))
+		who := fmt.Sprintf("%s, epoch %d", clean(e.Worker), e.Epoch)
+		if e.Worker == "" {
+			who = fmt.Sprintf("epoch %d", e.Epoch)
+		}
+		p.printf("\n  %s  %s: %s\n", clock(now, e.At), who, p.paint(red, clean(endOf(e))))
 		paragraph(p, "    ", circumstances(e))
 		if len(e.Stderr) > 0 {
 			p.printf("    %s\n", p.paint(dim, "its last words:"))
@@ -214,6 +218,9 @@ func endOf(e bezoar.Evidence) string {
 
 // circumstances describes what else was in flight, and how the blame was shared.
 func circumstances(e bezoar.Evidence) string {
+	if e.IsStrike() {
+		return fmt.Sprintf("No worker died. %d in flight.", e.InFlight)
+	}
 	if e.Lane {
 		return fmt.Sprintf("It ran alone in the lane; share of the blame %.2f.", e.Share)
 	}

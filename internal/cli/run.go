@@ -115,6 +115,7 @@ func inFlagNames(err error) error {
 	lines := make([]string, len(faults.List))
 	for i, f := range faults.List {
 		f.Path = flagOf(f.Path)
+		f.File, f.Line, f.Column = "", 0, 0 // of the setting that the flag overrides
 		lines[i] = f.Error()
 	}
 	return errors.New(strings.Join(lines, "\n        "))

@@ -64,6 +64,10 @@ func Explain(ev *bezoar.Evidence) string {
 	}
 	at := ev.At.UTC().Format(time.RFC3339)
 	switch {
+	case ev.IsStrike() && ev.Lane:
+		return fmt.Sprintf("At %s it %s, alone in the lane. No worker died.", at, what)
+	case ev.IsStrike():
+		return fmt.Sprintf("At %s it %s, as before. No worker died.", at, what)
 	case ev.Lane:
 		return fmt.Sprintf("At %s %s died (%s) while it ran there alone, with nothing else answered there shortly before.", at, worker, what)
 	case ev.InFlight <= 1:

@@ -192,3 +192,11 @@ func TestExemptWorkIsNeverHeld(t *testing.T) {
 		t.Errorf("verdicts %+v", vs)
 	}
 }
+
+// No worker died, so the explanation names no death.
+func TestAStrikeIsExplainedAsNoDeath(t *testing.T) {
+	ev := bezoar.Evidence{Class: bezoar.Bug, Detail: "broke its connection to a living worker", InFlight: 1}
+	if got := blame.Explain(&ev); !strings.HasSuffix(got, "it broke its connection to a living worker, as before. No worker died.") {
+		t.Error(got)
+	}
+}
