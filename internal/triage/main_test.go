@@ -37,10 +37,10 @@ type rig struct {
 type asked struct {
 	*queue.Engine
 	times  atomic.Int64
-	shared bool // it says that other processes use the store
+	shared atomic.Bool // it says that other processes use the store
 }
 
-func (a *asked) Shared() bool { return a.shared || a.Engine.Shared() }
+func (a *asked) Shared() bool { return a.shared.Load() || a.Engine.Shared() }
 
 func (a *asked) Marks() queue.Marks {
 	a.times.Add(1)

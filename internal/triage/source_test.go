@@ -250,12 +250,12 @@ func TestAServiceWithoutTasksSleeps(t *testing.T) {
 		if n := during(10 * time.Minute); n > 130 {
 			t.Errorf("the store was asked %d times in ten minutes without tasks", n)
 		}
-		r.asked.shared = true
+		r.asked.shared.Store(true)
 		time.Sleep(time.Minute)
 		if n := during(time.Minute); n < 200 {
 			t.Errorf("a shared store was asked %d times in a minute", n)
 		}
-		r.asked.shared = false
+		r.asked.shared.Store(false)
 		during(time.Minute)
 		r.kill(3, "a")
 		p, err := r.Plan(r.Context(), ann, triage.Redrive, queue.Selection{Queue: dlq}, triage.Options{})
