@@ -159,15 +159,24 @@ func (n *wordSet) keys(text []byte, language bool) {
 				n.add(name, 'k')
 			}
 			text = text[i:]
-			if said := bytes.TrimLeft(text[1:], " \n\r\t"); c == ':' && language && string(name) == "query" && len(said) > 1 && said[0] == '"' {
-				language = false // there is one
-				end := 1 + stringEnd(said[1:], '"', true)
-				n.words(said[1:min(end, len(said))], false)
-				text = said[min(end+1, len(said)):]
+			if language && c == ':' && string(name) == "query" {
+				text, language = n.said(text[1:])
 			}
 			break
 		}
 	}
+}
+
+// said adds the words of the string that rest begins with. It returns what follows, and whether
+// the query is still to come.
+func (n *wordSet) said(rest []byte) (next []byte, language bool) {
+	text := bytes.TrimLeft(rest, " \n\r\t")
+	if len(text) < 2 || text[0] != '"' {
+		return rest, true
+	}
+	end := 1 + stringEnd(text[1:], '"', true)
+	n.words(text[1:min(end, len(text))], false)
+	return text[min(end+1, len(text)):], false
 }
 
 // stringEnd returns the position of the closing quote, or the end of the text.
