@@ -187,13 +187,15 @@ func (g *gain) count(hit bool) {
 // the body.
 func (r *repeats) sample(in *Input) uint64 {
 	n := maphash.String(r.seed, in.Path) + 3*maphash.String(r.seed, in.RawQuery) + uint64(len(in.Body))
-	if len(in.Body) == 0 {
+	if len(in.Body) < 8 {
 		return n
 	}
+	var words [18 * 8]byte
+	w := words[:0]
 	for at := 0; at+8 <= len(in.Body); at += max(8, len(in.Body)/16) {
-		n = stir(n, in.Body[at:])
+		w = append(w, in.Body[at:at+8]...)
 	}
-	return stir(n, in.Body[len(in.Body)-8:]) >> 32
+	return n + 5*maphash.Bytes(r.seed, append(w, in.Body[len(in.Body)-8:]...))
 }
 
 // stir mixes eight bytes into n. The upper half of the result depends on all of them.
