@@ -105,6 +105,14 @@ func literal(b []byte, i int, word string) int {
 	return i + len(word)
 }
 
+// rewrite appends the canonical form of the string at i to spare.
+func (s *scratch) rewrite(b []byte, i int) (end int, k set) {
+	s.buf, s.spare = s.spare, s.buf
+	end, k = s.str(b, i+1)
+	s.buf, s.spare = s.spare, s.buf
+	return end, k
+}
+
 // quoted reads a string.
 func (s *scratch) quoted(b []byte, i int) (end int, v piece, g sig) {
 	end, k := scanText(b, i+1)
@@ -115,10 +123,7 @@ func (s *scratch) quoted(b []byte, i int) (end int, v piece, g sig) {
 		return -1, 0, 0
 	}
 	at := len(s.spare)
-	s.buf, s.spare = s.spare, s.buf
-	end, k = s.str(b, i+1)
-	s.buf, s.spare = s.spare, s.buf
-	if end < 0 {
+	if end, k = s.rewrite(b, i); end < 0 {
 		return -1, 0, 0
 	}
 	inside := s.spare[at+1 : len(s.spare)-1]
@@ -239,10 +244,7 @@ func (s *scratch) name(b []byte, i int) (next int, name piece, k set) {
 		return -1, 0, 0
 	}
 	at := len(s.spare)
-	s.buf, s.spare = s.spare, s.buf
-	end, k = s.str(b, i+1)
-	s.buf, s.spare = s.spare, s.buf
-	if end < 0 {
+	if end, k = s.rewrite(b, i); end < 0 {
 		return -1, 0, 0
 	}
 	if i = blank(b, end); i >= len(b) || b[i] != ':' {

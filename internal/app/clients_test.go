@@ -32,6 +32,16 @@ func needsNode(t *testing.T) (server, client string) {
 	return filepath.Join(dir, "server.mjs"), filepath.Join(dir, "client.mjs")
 }
 
+// needs skips a test without one of the programs.
+func needs(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, program := range programs {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip("needs " + program)
+		}
+	}
+}
+
 // getText asks once.
 func getText(t *testing.T, url string) (status int, text string) {
 	t.Helper()
@@ -161,11 +171,7 @@ routes: [{match: {path: /*}, fleet: app}]
 // process, which answers others meanwhile.
 func TestASlowReaderBeforeGunicorn(t *testing.T) {
 	t.Parallel()
-	for _, program := range []string{"gunicorn", "curl"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skip("needs " + program)
-		}
-	}
+	needs(t, "gunicorn", "curl")
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "app.py"), []byte(`
 def app(environ, start_response):
@@ -205,9 +211,7 @@ routes: [{match: {path: /*}, fleet: app, buffer_answer: 1MiB}]
 // same variable in WSGI, Rack and PHP. None of them arrives.
 func TestNamesBeforeRealServers(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("needs curl")
-	}
+	needs(t, "curl")
 	dir := t.TempDir()
 	for file, text := range map[string]string{
 		"app.py": `
@@ -233,9 +237,7 @@ foreach ($_SERVER as $k => $v) if (str_starts_with($k, "HTTP_")) echo "$k=$v\n";
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := exec.LookPath(command[0]); err != nil {
-				t.Skip("needs " + command[0])
-			}
+			needs(t, command[0])
 			b := follow(t, head("memory:", t.TempDir())+fmt.Sprintf(`listen: 127.0.0.1:0
 fleets: {app: {command: ["%s"], replicas: 1}}
 routes: [{match: {path: /*}, fleet: app}]

@@ -14,11 +14,7 @@ import (
 // memory, reaches a WSGI application with its length. A gunicorn with one process answers others while curl is slow.
 func TestChunkedBodiesBeforeGunicorn(t *testing.T) {
 	t.Parallel()
-	for _, program := range []string{"gunicorn", "curl"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skip("needs " + program)
-		}
-	}
+	needs(t, "gunicorn", "curl")
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "app.py"), []byte(`
 def app(environ, start_response):

@@ -192,6 +192,7 @@ type Sentence struct {
 	Why   string        // for people
 }
 
+// Failed judges an ending.
 func (l *Local) Failed(now time.Time, e Ending) (s Sentence, err error) {
 	r := l.judge.Failed(context.Background(), now, l.src, Failure{
 		Class: e.Class, Failure: e.Failure, Payload: e.Payload, ID: l.hash(e.ID), Group: e.Downstream, Trial: e.Trial,

@@ -25,6 +25,7 @@ const (
 // maxFactor is the largest factor of an override.
 const maxFactor = 1000
 
+// Sum returns the [Version.Sum] of text.
 func Sum(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])

@@ -232,6 +232,7 @@ func (f *Fleet) reservable(settled bool) (best *Worker, serving int) {
 	return best, serving
 }
 
+// Unreserve returns a lane worker to the fleet.
 func (f *Fleet) Unreserve(w *Worker) {
 	f.mu.Lock()
 	if f.unlane(w) {

@@ -327,6 +327,7 @@ func (l *Ledger) wake(fp bezoar.Fingerprint) {
 	}
 }
 
+// Opened begins an epoch.
 func (l *Ledger) Opened(epoch uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

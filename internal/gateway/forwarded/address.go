@@ -122,6 +122,7 @@ func isObscured(s string) bool {
 	return true
 }
 
+// Among reports whether the address is one of the proxies.
 func Among(proxies []netip.Prefix, ip string) bool {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil {

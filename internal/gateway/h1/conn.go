@@ -77,6 +77,7 @@ func (c *Conn) Start(head, body []byte, more bool) (wrote int, err error) {
 // Write writes more of the request's body.
 func (c *Conn) Write(p []byte) (int, error) { return c.nc.Write(p) }
 
+// WriteBy sets the deadline of following writes.
 func (c *Conn) WriteBy(t time.Time) error { return c.nc.SetWriteDeadline(t) }
 
 // ReadHead reads one head into Resp, including a 1xx, and prepares Body. The error is an [*Error] if the worker does not

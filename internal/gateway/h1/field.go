@@ -186,6 +186,7 @@ func HasToken(list, lower string) bool {
 	return false
 }
 
+// Named reports whether one of the Connection fields names the field.
 func Named(fields []Field, name string) bool {
 	for i := range fields {
 		if fields[i].Key != Connection {

@@ -157,6 +157,7 @@ func (b *below) wait(d time.Duration) error {
 	return b.Conn.SetWriteDeadline(time.Now().Add(d))
 }
 
+// SetWriteDeadline sets one that ends a write.
 func (b *below) SetWriteDeadline(t time.Time) error {
 	b.patience.Store(0)
 	return b.Conn.SetWriteDeadline(t)

@@ -26,12 +26,16 @@ func (*User) As(do func() error) error { return do() }
 // BecomeSubreaper returns [errors.ErrUnsupported].
 func BecomeSubreaper() error { return errors.ErrUnsupported }
 
+// Born reports false.
 func Born(int) (uint64, bool) { return 0, false }
 
+// Alive reports false.
 func Alive(int) (uint64, bool) { return 0, false }
 
+// Dying reports false.
 func Dying(int) bool { return false }
 
+// GroupAlive reports false.
 func GroupAlive(int) bool { return false }
 
 // Resident returns 0.

@@ -82,8 +82,10 @@ func (c Config) String() string {
 		d.Service, d.MaxSkew, d.MaxBody, strings.Join(keys, " "), strings.Join(d.Signed, " "))
 }
 
+// GoString returns what String returns.
 func (c Config) GoString() string { return "sigv4.Config{" + c.String() + "}" }
 
+// LogValue returns what String returns.
 func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 // isKeyID reports whether s can be the id of an access key.

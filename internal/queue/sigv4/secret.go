@@ -23,8 +23,10 @@ func (s Secret) String() string {
 	return masked
 }
 
+// GoString returns what String returns.
 func (s Secret) GoString() string { return s.String() }
 
+// LogValue returns what String returns.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // MarshalText returns what String returns, so that encoders do not show the secret either.

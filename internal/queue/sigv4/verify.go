@@ -34,6 +34,7 @@ func (v *Verifier) String() string { return v.cfg.String() }
 // Format writes what String returns, for every verb: otherwise fmt would print unexported fields unmasked.
 func (v *Verifier) Format(f fmt.State, _ rune) { fmt.Fprint(f, v.String()) }
 
+// LogValue returns what String returns.
 func (v *Verifier) LogValue() slog.Value { return v.cfg.LogValue() }
 
 // Verify returns nil if r, with the body read from it, is signed by a known key and in time. Every error is an *Error. r

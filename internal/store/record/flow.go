@@ -20,6 +20,7 @@ func Micros(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
+// OrNone returns the time that [Micros] encoded.
 func OrNone(micros int64) time.Time {
 	if micros == 0 {
 		return time.Time{}
